@@ -1,0 +1,193 @@
+"""Drawings that explain an idea: the matrix and its tiles, two ways to fetch one, the tensor map.
+
+Does: numbers in (shapes, a block, a map's arguments), `Picture` out; each number shown is an argument.
+Does not: run anything. What a run did is drawn in `figures`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+from lesson.figure_style import (
+    BLUE,
+    FONT_POINTS,
+    INK,
+    ORANGE,
+    PALE,
+    PAPER,
+    SKY,
+    Picture,
+    bare,
+    new_figure,
+    style,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Shape = tuple[int, int]
+Point = tuple[float, float]
+
+
+def matrix_and_paths(matrix: Shape, tile: Shape, block: Shape, threads: int) -> Picture:
+    """The matrix with one block's tile, and the two ways to bring it to shared memory.
+
+    All pairs are (x, y): `matrix` and `tile` in elements, `block` as blockIdx.
+    """
+    elements = tile[0] * tile[1]
+    start = (block[0] * tile[0], block[1] * tile[1])
+    with style():
+        figure = new_figure(12.6, 5.2)
+        left, middle, right = figure.subplots(1, 3, width_ratios=[1.05, 1, 1])
+        _matrix(left, matrix, tile, block)
+        left.set_title("The matrix, one tile a block")
+        _without_tma(middle, elements, threads)
+        _with_tma(right, start, threads)
+    alt = (
+        f"Left: a matrix of {matrix[0]} x {matrix[1]} elements in tiles of {tile[0]} x {tile[1]}; the"
+        f" tile of block {block} starts at x {start[0]}, y {start[1]}. Middle: without TMA, {threads}"
+        f" threads compute {elements} addresses, and the data pass through their registers on the way"
+        f" from global to shared memory. Right: with TMA, thread 0 names the tile, the TMA engine"
+        f" copies it from global to shared memory, and the other {threads - 1} threads load nothing."
+    )
+    return Picture(figure, alt)
+
+
+def _matrix(axes: Axes, matrix: Shape, tile: Shape, block: Shape) -> None:
+    """Tiles as squares; the block's own filled and named."""
+    for y in range(0, matrix[1], tile[1]):
+        for x in range(0, matrix[0], tile[0]):
+            mine = (x // tile[0], y // tile[1]) == block
+            axes.add_patch(
+                Rectangle(
+                    (x, y), *tile, facecolor=ORANGE if mine else PALE, edgecolor=PAPER, linewidth=3
+                )
+            )
+            if mine:
+                axes.text(
+                    x + tile[0] / 2, y + tile[1] / 2, f"block\n{block}", ha="center", va="center"
+                )
+    axes.set_xlim(0, matrix[0])
+    axes.set_ylim(matrix[1], 0)
+    axes.set_aspect("equal")
+    axes.set_xticks(range(0, matrix[0] + 1, tile[0]))
+    axes.set_yticks(range(0, matrix[1] + 1, tile[1]))
+    axes.set_xlabel("x (column)")
+    axes.set_ylabel("y (row)")
+
+
+def _box(axes: Axes, middle: Point, size: Point, text: str, colour: str) -> None:
+    """A named station on the way of the data."""
+    x, y = middle[0] - size[0] / 2, middle[1] - size[1] / 2
+    axes.add_patch(
+        FancyBboxPatch(
+            (x, y),
+            *size,
+            boxstyle="round,pad=0,rounding_size=0.25",
+            facecolor=colour,
+            edgecolor=INK,
+        )
+    )
+    ink = PAPER if colour == BLUE else INK
+    axes.text(*middle, text, ha="center", va="center", color=ink, fontsize=FONT_POINTS)
+
+
+def _arrow(axes: Axes, start: Point, end: Point, colour: str, bend: float = 0.0) -> None:
+    """`bend`: how far the arrow leans out of the straight line, as a share of its length."""
+    curve = f"arc3,rad={bend}"
+    look = {"arrowstyle": "-|>", "mutation_scale": 24, "linewidth": 3, "color": colour}
+    axes.add_patch(FancyArrowPatch(start, end, connectionstyle=curve, **look))
+
+
+def _threads(axes: Axes, left: float, bottom: float, threads: int, busy: int) -> None:
+    """A square a thread, the busy ones coloured."""
+    columns, side = 16, 0.2
+    for thread in range(threads):
+        x = left + thread % columns * side
+        y = bottom + (threads // columns - 1 - thread // columns) * side
+        colour = ORANGE if thread < busy else PALE
+        axes.add_patch(
+            Rectangle((x, y), side, side, facecolor=colour, edgecolor=PAPER, linewidth=0.8)
+        )
+
+
+def _canvas(axes: Axes, title: str) -> None:
+    axes.set_xlim(0, 10)
+    axes.set_ylim(0, 10)
+    axes.set_title(title)
+    bare(axes)
+
+
+def _without_tma(axes: Axes, elements: int, threads: int) -> None:
+    _canvas(axes, "Without TMA")
+    _box(axes, (3.4, 9.2), (5.6, 1.3), "global memory", SKY)
+    _box(axes, (3.4, 0.8), (5.6, 1.3), "shared memory", SKY)
+    _arrow(axes, (3.4, 8.5), (3.4, 6.7), ORANGE)
+    _arrow(axes, (3.4, 3.3), (3.4, 1.5), ORANGE)
+    _threads(axes, 1.8, 3.4, threads, threads)
+    axes.text(3.9, 7.6, f"{elements} addresses,\n{elements} loads", va="center")
+    axes.text(5.4, 5.0, f"{threads} threads\nhold the data\nin registers", va="center")
+    axes.text(3.9, 2.4, f"{elements} stores", va="center")
+
+
+def _with_tma(axes: Axes, start: Shape, threads: int) -> None:
+    _canvas(axes, "With TMA")
+    _box(axes, (7.0, 9.2), (5.6, 1.3), "global memory", SKY)
+    _box(axes, (7.0, 0.8), (5.6, 1.3), "shared memory", SKY)
+    _box(axes, (7.4, 5.0), (3.4, 1.8), "TMA\nengine", BLUE)
+    _arrow(axes, (7.4, 8.5), (7.4, 6.0), BLUE)
+    _arrow(axes, (7.4, 4.0), (7.4, 1.5), BLUE)
+    _threads(axes, 0.0, 3.0, threads, 1)
+    _arrow(axes, (0.15, 6.2), (5.65, 5.4), ORANGE, bend=-0.14)
+    axes.text(0.0, 7.1, f"thread 0: “the tile\nat x {start[0]}, y {start[1]}”", va="center")
+    axes.text(0.0, 2.1, f"the other {threads - 1}\nload nothing", va="center")
+
+
+def map_arguments(shape: Shape, stride_bytes: int, box: Shape, dtype: str) -> Picture:
+    """What the arguments of a rank-2 tensor map mean, drawn on the matrix.
+
+    `shape` and `box` in elements, x first; `stride_bytes` from a row to the next.
+    """
+    with style():
+        figure = new_figure(12.0, 5.4)
+        axes = figure.add_subplot()
+        bare(axes)
+        axes.set_xlim(-1.2, 14.6)
+        axes.set_ylim(8.0, -1.3)
+        axes.set_aspect("equal")
+        axes.add_patch(Rectangle((0, 0), 7, 7, facecolor=PALE, edgecolor=INK, linewidth=2))
+        width, height = 7 * box[0] / shape[0], 7 * box[1] / shape[1]
+        axes.add_patch(
+            Rectangle((2 * width, height), width, height, facecolor=ORANGE, edgecolor=INK)
+        )
+        axes.text(2.5 * width, 1.5 * height, "box", ha="center", va="center", fontweight="bold")
+        axes.plot([0], [0], marker="o", markersize=13, color=BLUE, clip_on=False)
+        for y in (4.6, 4.95):
+            axes.plot([0, 7], [y, y], color=INK, linewidth=1)
+        axes.annotate("", (-0.25, 4.95), (-0.25, 4.6), arrowprops={"arrowstyle": "->", "lw": 2})
+        axes.text(-0.45, 4.78, "stride", ha="right", va="center", rotation=90)
+        axes.annotate("", (7, 7.35), (0, 7.35), arrowprops={"arrowstyle": "<->", "lw": 1.5})
+        axes.text(3.5, 7.7, f"{shape[0]} elements", ha="center", va="center")
+        axes.text(-0.2, -0.6, "base", color=BLUE, fontweight="bold")
+        for row, (name, meaning) in enumerate(_meanings(shape, stride_bytes, box, dtype)):
+            axes.text(7.8, 0.35 + row * 1.42, name, fontweight="bold", va="center")
+            axes.text(7.8, 0.97 + row * 1.42, meaning, va="center")
+        axes.set_title("What the 128 bytes of a tensor map say")
+    told = "; ".join(
+        f"{name}: {meaning}" for name, meaning in _meanings(shape, stride_bytes, box, dtype)
+    )
+    return Picture(
+        figure, f"A matrix with one box inside, and the arguments of its tensor map. {told}."
+    )
+
+
+def _meanings(shape: Shape, stride_bytes: int, box: Shape, dtype: str) -> list[tuple[str, str]]:
+    return [
+        ("element type", dtype),
+        ("base", "the address of element x 0, y 0"),
+        ("shape", f"{shape[0]} x {shape[1]} elements, x first"),
+        ("stride", f"{stride_bytes} bytes from a row to the next"),
+        ("box", f"{box[0]} x {box[1]} elements: what one copy moves"),
+    ]
