@@ -1,6 +1,6 @@
 """Heatmaps of what a run did: who wrote which element, how often, and what came out.
 
-Does: arrays in, `Picture` out. Labels are computed from the arrays, so a broken run shows as broken.
+Does: arrays in, `Picture` out. Labels come from the arrays, so a broken run shows as broken.
 Does not: run, compile or measure anything. Drawings that explain an idea stand in `figures_story`.
 Matrices are indexed [row, column]: one of height x width is drawn with x to the right and y down.
 """
@@ -287,9 +287,9 @@ def _difference(axes: Axes, difference: np.ndarray) -> None:
 def tile_sources(
     after: np.ndarray, before: np.ndarray, tile: Shape
 ) -> list[list[tuple[int, int] | None]]:
-    """For each tile of the output, [tile y][tile x]: (x, y) of the input tile that it holds, plus 1.
+    """For each tile of the output, [tile y][tile x]: (x, y) of the input tile that it holds.
 
-    None where it is no tile of the input.
+    "Holds" means input plus 1, bit for bit; None where that is true of no tile of the input.
     """
     height, width = after.shape
     tiles = _tiles(height, width, tile)
@@ -331,7 +331,7 @@ def right_tiles(after: np.ndarray, before: np.ndarray, tile: Shape, title: str) 
         _legend(axes, [(colour, f"{name}: {n} tiles") for name, (colour, n) in counts.items()])
     held = "; ".join(" ".join(str(s) if s else "no tile" for s in row) for row in sources)
     alt = (
-        f"{title} {right} tiles are right. Rows of tiles from the top, each with the tile whose data"
-        f" it holds: {held}."
+        f"{title} {right} tiles are right. Rows of tiles from the top, each with the tile whose"
+        f" data it holds: {held}."
     )
     return Picture(figure, alt)

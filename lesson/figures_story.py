@@ -1,6 +1,6 @@
 """Drawings that explain an idea: the matrix and its tiles, two ways to fetch one, the tensor map.
 
-Does: numbers in (shapes, a block, a map's arguments), `Picture` out; each number shown is an argument.
+Does: numbers in (shapes, a block, a map's arguments), `Picture` out; no number is made up here.
 Does not: run anything. What a run did is drawn in `figures`.
 """
 
@@ -46,11 +46,12 @@ def matrix_and_paths(matrix: Shape, tile: Shape, block: Shape, threads: int) -> 
         _without_tma(middle, elements, threads)
         _with_tma(right, start, threads)
     alt = (
-        f"Left: a matrix of {matrix[0]} x {matrix[1]} elements in tiles of {tile[0]} x {tile[1]}; the"
-        f" tile of block {block} starts at x {start[0]}, y {start[1]}. Middle: without TMA, {threads}"
-        f" threads compute {elements} addresses, and the data pass through their registers on the way"
-        f" from global to shared memory. Right: with TMA, thread 0 names the tile, the TMA engine"
-        f" copies it from global to shared memory, and the other {threads - 1} threads load nothing."
+        f"Left: a matrix of {matrix[0]} x {matrix[1]} elements in tiles of {tile[0]} x {tile[1]};"
+        f" the tile of block {block} starts at x {start[0]}, y {start[1]}. Middle: without TMA,"
+        f" {threads} threads compute {elements} addresses, and the data pass through registers"
+        f" on the way from global to shared memory. Right: with TMA, thread 0 names the tile, the"
+        f" TMA engine copies it from global to shared memory, and the other {threads - 1} threads"
+        f" load nothing."
     )
     return Picture(figure, alt)
 
