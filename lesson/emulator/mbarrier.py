@@ -1,0 +1,232 @@
+"""The mbarrier object: arrivals, bytes, phases, many lanes at a time.
+
+Models PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier": init, inval,
+arrive, arrive_drop (both with .noComplete and .expect_tx), expect_tx, complete_tx, test_wait and
+try_wait by token and by parity, pending_count. Addresses, alignment and memory order are not its
+business: every function takes the shared memory of a batch as 64-bit words and the index of the
+word that each active lane names, in lane order; lanes on one barrier act one after another.
+
+The whole state lies in those words, so data that a copy writes over a barrier destroys it as on the
+chip:
+
+    bit 63      the phase's parity
+    62 to 43    pending arrivals, negated
+    41 to 21    transaction count in bytes, signed
+    20 to 1     expected arrivals of the next phase, negated
+
+The two counts and the parity lie where `mbarrier.init` of an H200 puts them; of the transaction
+count only the range is known. What the ISA leaves undefined follows the recorded answers of that
+chip: a word of zeros was never initialised and faults; more arrivals than are pending fault; an
+arrival while none is pending (the bytes are still missing) wraps to 2**20 - 1 pending and so hangs
+later waits; a transaction count beyond 2**20 - 1 faults; `inval` leaves the word as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lesson.errors import LaunchFailure
+
+Words = NDArray[np.uint64]
+Index = NDArray[np.int64]
+Count = NDArray[np.integer] | int
+
+MAX_COUNT = 2**20 - 1
+MAX_TX_NBYTES = 2**20 - 1
+_PHASE, _PENDING, _TX, _EXPECTED = 63, 43, 21, 1
+_COUNT_MASK, _TX_MASK, _TX_SIGN = 2**20 - 1, 2**21 - 1, 2**20
+_PHASE_FIELD = np.uint64(1 << _PHASE)
+_PENDING_FIELD = np.uint64(_COUNT_MASK << _PENDING)
+_TX_FIELD = np.uint64(_TX_MASK << _TX)
+_EXPECTED_FIELD = np.uint64(_COUNT_MASK << _EXPECTED)
+
+
+class State(NamedTuple):
+    """One barrier, field by field."""
+
+    phase: int
+    pending: int
+    expected: int
+    tx_nbytes: int
+
+
+class Arrival(NamedTuple):
+    """What an arrive-on did: each lane's token, and the barriers whose phase it completed."""
+
+    tokens: Words
+    flipped: Index
+
+
+class MbarrierFault(LaunchFailure):
+    """An operation that the chip answers with "unspecified launch failure".
+
+    `position` counts the active lanes; the caller knows which thread that is.
+    """
+
+    def __init__(self, message: str, position: int) -> None:
+        super().__init__(message)
+        self.position = position
+
+
+def unpack(word: int) -> State:
+    """The fields of one barrier word."""
+    tx = word >> _TX & _TX_MASK
+    return State(
+        phase=word >> _PHASE & 1,
+        pending=-(word >> _PENDING) & _COUNT_MASK,
+        expected=-(word >> _EXPECTED) & _COUNT_MASK,
+        tx_nbytes=(tx ^ _TX_SIGN) - _TX_SIGN,
+    )
+
+
+def pack(state: State) -> int:
+    """The barrier word with these fields; the counts are cut to their 20 bits."""
+    phase, pending, expected, tx_nbytes = state
+    counts = (-pending & _COUNT_MASK) << _PENDING | (-expected & _COUNT_MASK) << _EXPECTED
+    return phase << _PHASE | counts | (tx_nbytes & _TX_MASK) << _TX
+
+
+def init(view: Words, index: Index, count: Count) -> None:
+    """Phase 0, `count` arrivals pending and expected; of lanes on one barrier the last wins."""
+    negated = (-np.asarray(count, np.int64) & _COUNT_MASK).astype(np.uint64)
+    view[index] = negated << np.uint64(_PENDING) | negated << np.uint64(_EXPECTED)
+
+
+def inval(view: Words, index: Index) -> None:
+    """Nothing that can be seen: an H200 still counts an arrival after `inval`."""
+
+
+def test(view: Words, index: Index, token: Words) -> NDArray[np.bool_]:
+    """Whether the phase that each token was taken in is over; only the token's parity counts."""
+    return ((view[index] ^ token) >> np.uint64(_PHASE)).astype(np.bool_)
+
+
+def test_parity(view: Words, index: Index, parity: Count) -> NDArray[np.bool_]:
+    """Whether the phase of that parity is over; parity 1 is over on a fresh barrier."""
+    odd = (np.asarray(parity) & 1).astype(np.bool_)
+    return (view[index] >> np.uint64(_PHASE)).astype(np.bool_) ^ odd
+
+
+def pending_count(token: Words) -> NDArray[np.uint32]:
+    """Arrivals that were pending just before the arrive-on that returned `token`."""
+    negated = (token >> np.uint64(_PENDING)).astype(np.uint32)
+    return (~negated + np.uint32(1)) & np.uint32(_COUNT_MASK)
+
+
+def expect_tx(view: Words, index: Index, nbytes: Count) -> Index:
+    """Raise the transaction count; returns the barriers whose phase that completed."""
+    return _one_by_one(view, index, 0, nbytes, 1, drop=False).flipped
+
+
+def complete_tx(view: Words, index: Index | int, nbytes: Count) -> Index:
+    """Lower the transaction count, as a finished copy does; returns the barriers that flipped."""
+    return _one_by_one(view, index, 0, nbytes, -1, drop=False).flipped
+
+
+def arrive(
+    view: Words,
+    index: Index,
+    count: Count = 1,
+    nbytes: Count | None = None,
+    *,
+    drop: bool = False,
+    tokens: bool = True,
+) -> Arrival:
+    """`count` arrivals of each lane, after expecting `nbytes` more bytes; `drop` leaves for good.
+
+    .noComplete is the same operation: an H200 completes the phase also there. With `tokens` false
+    (the result goes to `_`) the returned tokens may be empty.
+    """
+    if nbytes is None and np.size(count) == 1 and index.size > 1:
+        arrival = _alike(view, index, int(np.max(count)), drop, tokens)
+        if arrival is not None:
+            return arrival
+    return _one_by_one(view, index, count, 0 if nbytes is None else nbytes, 1, drop=drop)
+
+
+def _alike(view: Words, index: Index, count: int, drop: bool, tokens: bool) -> Arrival | None:
+    """Plain arrivals of one count where no barrier completes before its last lane; else None."""
+    first = np.empty(index.size, np.bool_)
+    first[0] = True
+    np.not_equal(index[1:], index[:-1], out=first[1:])
+    starts = first.nonzero()[0]
+    barriers = index[starts]
+    if count < 1 or (barriers[1:] <= barriers[:-1]).any():
+        return None
+    lanes = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], out=lanes[:-1])
+    lanes[-1] = index.size - starts[-1]
+    words = view[barriers]
+    total = lanes.astype(np.uint64) * np.uint64(count)
+    negated = words >> np.uint64(_PENDING) & np.uint64(_COUNT_MASK)
+    after = negated + total
+    if ((negated == 0) | (after > _COUNT_MASK + 1)).any():
+        return None
+    expected = words & _EXPECTED_FIELD
+    if drop:
+        expected = expected + (total << np.uint64(_EXPECTED)) & _EXPECTED_FIELD
+    tx = words & _TX_FIELD
+    done = (after > _COUNT_MASK) & (tx == 0)
+    pending = np.where(
+        done, expected << np.uint64(_PENDING - _EXPECTED), after << np.uint64(_PENDING)
+    )
+    phase = words ^ done.astype(np.uint64) << np.uint64(_PHASE)
+    view[barriers] = phase & _PHASE_FIELD | pending & _PENDING_FIELD | tx | expected
+    taken = np.empty(0, np.uint64)
+    if tokens:
+        each = np.uint64(count << _PENDING)
+        taken = np.repeat(words - starts.astype(np.uint64) * each, lanes)
+        taken += np.arange(index.size, dtype=np.uint64) * each
+    return Arrival(taken, barriers[done])
+
+
+def _one_by_one(
+    view: Words, index: Index | int, count: Count, tx_nbytes: Count, sign: int, *, drop: bool
+) -> Arrival:
+    """The general case: what one lane does may complete a phase under the next lane's feet."""
+    places = np.atleast_1d(index).tolist()
+    counts = np.broadcast_to(count, len(places)).tolist()
+    amounts = np.broadcast_to(tx_nbytes, len(places)).tolist()
+    tokens, flipped = [], []
+    for position, at in enumerate(places):
+        word = int(view[at])
+        tokens.append(word)
+        after, flip = _advance(word, counts[position], sign * amounts[position], drop, position)
+        view[at] = after
+        if flip:
+            flipped.append(at)
+    return Arrival(np.array(tokens, np.uint64), np.array(flipped, np.int64))
+
+
+def _advance(word: int, count: int, tx_nbytes: int, drop: bool, position: int) -> tuple[int, bool]:
+    """The word after one operation, and whether that completed the phase."""
+    phase, pending, expected, tx = unpack(word)
+    tx += tx_nbytes
+    if word == 0:
+        raise MbarrierFault(
+            "an mbarrier must be initialised before its first use, got a word of zeros. Let one "
+            "thread run mbarrier.init, then synchronise the block.",
+            position,
+        )
+    if 0 < pending < count:
+        raise MbarrierFault(
+            f"the arrivals of a phase must not exceed those pending ({pending}), got {count}. "
+            "Give mbarrier.init the number of arrivals of one phase.",
+            position,
+        )
+    if abs(tx) > MAX_TX_NBYTES:
+        raise MbarrierFault(
+            f"the transaction count must stay within 2**20 - 1 bytes, got {tx}. "
+            "Expect the bytes of each copy once, in one thread.",
+            position,
+        )
+    pending = pending - count & _COUNT_MASK
+    if drop:
+        expected = expected - count & _COUNT_MASK
+    flip = pending == 0 and tx == 0 and (count > 0 or tx_nbytes != 0)
+    if flip:
+        phase, pending = phase ^ 1, expected
+    return pack(State(phase, pending, expected, tx)), flip
