@@ -1,7 +1,7 @@
 """One look for every picture of the lesson, and the object that shows one with its alt text.
 
-Does: colours, sizes and fonts for a projector; a `Picture` that Jupyter shows as HTML figure with alt
-text (JupyterLab drops the alt text of a bare PNG, but keeps that of an HTML image).
+Does: colours, sizes and fonts for a projector; a `Picture` that Jupyter shows as HTML with alt text
+(JupyterLab drops the alt text of a bare PNG, but keeps that of an HTML image).
 Does not: draw anything of its own, or touch pyplot; no figure ends up in a global list.
 Colours are those of Okabe and Ito, which also people can tell apart who do not tell red from green.
 Every picture says with text what it says with colour.
