@@ -1,0 +1,105 @@
+"""What the emulator tells those who watch it: checks, traces, counters.
+
+Every hook does nothing here; an observer overrides what it wants. The machine calls hooks only while there
+are observers, so an unobserved run pays one test an instruction. Hooks must not change what they are given.
+
+Lanes are numbered over the batch: `block_in_batch * padded_threads + thread`. Shared byte indices count in the
+flat shared array of the batch, global ones in the arena (see `memory`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from lesson.emulator.machine import Machine
+    from lesson.emulator.ptx import Instr
+
+Lanes = np.ndarray
+Index = np.ndarray
+
+
+@dataclass(slots=True, eq=False)
+class Copy:
+    """One asynchronous copy, from its issue to its landing.
+
+    `kind`: load, store, reduce, prefetch (tensor map); bulk_load, bulk_store, bulk_reduce, bulk_shared (one
+    dimension); cp_async. `lane` issued it. `block`: block of the batch whose shared memory it touches (the
+    destination of a load, which under multicast or in a cluster need not be the issuer's). Shared range: bytes
+    [`smem_start`, `smem_stop`) of the flat shared array. `global_start`: arena index of the first byte, or of the
+    base of the tensor. `barrier`: flat shared byte index of the mbarrier that it completes on, or -1.
+    """
+
+    id: int
+    kind: str
+    instr: Instr
+    lane: int
+    block: int
+    tmap: Any = None
+    coords: tuple[int, ...] = ()
+    smem_start: int = -1
+    smem_stop: int = -1
+    global_start: int = -1
+    nbytes: int = 0
+    barrier: int = -1
+    op: str | None = None
+    group: int = -1
+    source_block: int = -1
+    source_start: int = -1
+    has_landed: bool = False
+    is_committed: bool = False
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+class Observer:
+    """Base of all observers."""
+
+    def begin_launch(self, m: Machine) -> None:
+        """Called once a launch, or again when the launch starts over with larger batches: forget everything."""
+
+    def begin_batch(self, m: Machine) -> None:
+        """Blocks `m.first_block` and up start."""
+
+    def end_batch(self, m: Machine) -> None:
+        """All threads of the batch have exited and all copies have landed."""
+
+    def access(
+        self, m: Machine, instr: Instr, kind: str, space: str, lanes: Lanes, index: Index, nbytes: int
+    ) -> None:
+        """Threads read, write or update memory. `kind`: read, write, atomic. `space`: shared, global, local,
+        const, param. `index`: first byte a lane; `nbytes` bytes each."""
+
+    def bar_arrive(self, m: Machine, instr: Instr, lanes: Lanes, barrier: np.ndarray) -> None:
+        """Lanes arrive at named barriers (bar.sync counts as arrive, then release); barrier id a lane."""
+
+    def bar_release(self, m: Machine, lanes: Lanes, block: int, barrier: int) -> None:
+        """A named barrier lets its waiting lanes go. `barrier` is -1 for the barrier of a cluster, and `block`
+        is then the first block of the cluster."""
+
+    def warp_sync(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
+        """Lanes of one or more warps met at a warp-synchronous instruction."""
+
+    def mbar(self, m: Machine, instr: Instr | None, op: str, lanes: Lanes, index: Index, **details: Any) -> None:
+        """Lanes act on mbarriers at flat shared byte indices. `op`: init, inval, arrive, expect_tx, complete_tx,
+        test, try, flip. `instr` is None where the copy engine acts."""
+
+    def fence(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
+        """Lanes execute a fence or membar."""
+
+    def copy_issued(self, m: Machine, copy: Copy) -> None:
+        """A lane asks for an asynchronous copy."""
+
+    def copy_landed(self, m: Machine, copy: Copy) -> None:
+        """The bytes of a copy have been moved; the mbarrier, if any, has been told next."""
+
+    def commit(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
+        """Lanes close a bulk group or a cp.async group."""
+
+    def wait_group(self, m: Machine, instr: Instr, lanes: Lanes, n: int, read: bool) -> None:
+        """Lanes have waited until at most `n` of their groups are pending."""
+
+    def exit(self, m: Machine, lanes: Lanes) -> None:
+        """Lanes end."""
