@@ -16,7 +16,15 @@ class SnippetError(LessonError):
 
 
 class CompileError(LessonError):
-    """NVRTC refused the source, or there is no NVRTC; the message carries NVRTC's log."""
+    """NVRTC refused the source, or there is no NVRTC; the message carries NVRTC's log.
+
+    `log` is that log, empty without NVRTC; `errors` holds a record of each place it complains of.
+    """
+
+    def __init__(self, message: str, log: str = "", errors: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.log = log
+        self.errors = errors
 
 
 class TensorMapError(LessonError):

@@ -1,0 +1,311 @@
+"""CUDA C++ text to PTX with NVRTC, on a machine with no GPU and no driver.
+
+Goes through `cuda.bindings.nvrtc` (NVRTC manual, "User Interface"), always with line information,
+so that every PTX instruction knows the line of the .cu file or notebook cell that it came from. The
+source is compiled as it is: what NVRTC lacks comes in by `--pre-include`, which shifts no line.
+Paths in the PTX are cut to the part that does not depend on the machine.
+
+Not done here: linking, host code, cubins. Where there is no NVRTC (macOS), `lesson.recorded` serves
+PTX that was recorded for known source.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import ModuleType
+
+from lesson import cuda_headers, recorded
+from lesson.constants import blank_comments
+from lesson.cuda_headers import Headers, Version
+from lesson.errors import CompileError
+
+DEFAULT_ARCH = "compute_90"
+STANDARDS = ("c++17", "c++20")
+
+_ARCH = re.compile(r"(?:compute_|sm_)?(\d{2,3}[af]?)$")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
+_OWN_MAP = re.compile(r"\bstruct\s+(?:alignas\s*\([^)]*\)\s*)?CUtensorMap(?:_st)?\s*\{")
+_LINE_DIRECTIVE = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+"([^"\n]*)")?')
+_LOG_ERROR = re.compile(r"^(.*)\((\d+)\): (?:catastrophic )?error(?: #\S+)?: (.*)$", re.MULTILINE)
+_ENTRY = re.compile(r"^\s*(?:\.\w+\s+)*\.entry\s+([\w$]+)", re.MULTILINE)
+_FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Ptx:
+    """PTX text and where it came from. `source` is the text that was compiled."""
+
+    text: str = field(repr=False)
+    source_name: str
+    source: str = field(repr=False)
+    kernels: tuple[str, ...]
+    arch: str
+    nvrtc_version: Version
+    headers: str  # in words
+    log: str = field(repr=False)  # warnings
+    recorded: bool = False  # served from a recording, not compiled here
+
+
+@dataclass(frozen=True, slots=True)
+class SourceError:
+    """One place that NVRTC complains of, with the source line that stands there."""
+
+    file: str
+    line: int
+    message: str
+    source_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """All that the PTX depends on, and so the key of the cache."""
+
+    source: str
+    name: str
+    first_line: int
+    options: tuple[str, ...]
+    arch: str
+
+
+def to_ptx(
+    source: str,
+    *,
+    name: str = "kernel.cu",
+    first_line: int = 1,
+    arch: str = DEFAULT_ARCH,
+    macros: Mapping[str, str | int | None] | None = None,
+    std: str = "c++17",
+    debug: bool = False,
+) -> Ptx:
+    """Compiles CUDA C++ for a virtual architecture such as "compute_90" (or "sm_90", "90a").
+
+    `name` and `first_line` say what errors and PTX lines call the text's first line: a notebook
+    cell passes its own. `macros` are defined first (None: defined as nothing). `debug` is nvcc's -G.
+    Raises CompileError with NVRTC's log. A second call with the same text costs nothing.
+    """
+    job = _job(source, name, first_line, arch, macros or {}, std, debug)
+    try:
+        nvrtc, version = _nvrtc()
+    except CompileError as no_nvrtc:
+        found = recorded.find(source, job.arch) if _is_plain(job) else None
+        if found is None:
+            raise recorded.refusal(name, str(no_nvrtc)) from None
+        return Ptx(
+            text=found.text,
+            source_name=name,
+            source=source,
+            kernels=kernel_names(found.text),
+            arch=job.arch,
+            nvrtc_version=found.nvrtc_version,
+            headers="recorded",
+            log="",
+            recorded=True,
+        )
+    return _compiled(job, version, _headers(version), nvrtc)
+
+
+def kernel_names(ptx: str) -> tuple[str, ...]:
+    """The entry points of PTX text, in order."""
+    return tuple(_ENTRY.findall(ptx))
+
+
+def nvrtc_version() -> Version:
+    """The version of the NVRTC that compiles here; CompileError says why there is none."""
+    return _nvrtc()[1]
+
+
+def _is_plain(job: _Job) -> bool:
+    return job.first_line == 1 and job.options == _options(job.arch, {}, "c++17", False)
+
+
+def _job(
+    source: str,
+    name: str,
+    first_line: int,
+    arch: str,
+    macros: Mapping[str, str | int | None],
+    std: str,
+    debug: bool,
+) -> _Job:
+    """Checks the arguments one by one."""
+    if not isinstance(source, str) or "\0" in source:
+        got = "a NUL character in it" if isinstance(source, str) else type(source).__name__
+        raise CompileError(f"source must be text, got {got}. Pass the CUDA C++ itself, not a path.")
+    try:
+        source.encode()
+    except UnicodeEncodeError:
+        raise CompileError(
+            "source must be text that UTF-8 can hold, got a lone surrogate. Type it anew."
+        ) from None
+    if not name or not name.isprintable() or '"' in name or "\\" in name:
+        raise CompileError(
+            f'name must be printable, without " and \\, got {name!r}. Pass a file name.'
+        )
+    if first_line < 1:
+        raise CompileError(f"first_line must be 1 or more, got {first_line}. Lines count from 1.")
+    if std not in STANDARDS:
+        raise CompileError(f"std must be one of {', '.join(STANDARDS)}, got {std!r}. Pass one.")
+    found = _ARCH.match(str(arch))
+    if not found:
+        raise CompileError(
+            f"arch must be a virtual architecture, got {arch!r}. For Hopper pass compute_90."
+        )
+    arch = f"compute_{found[1]}"
+    return _Job(source, name, first_line, _options(arch, macros, std, debug), arch)
+
+
+def _options(
+    arch: str, macros: Mapping[str, str | int | None], std: str, debug: bool
+) -> tuple[str, ...]:
+    definitions = []
+    for macro, value in macros.items():
+        if not _IDENTIFIER.match(macro) or "\0" in str(value):
+            raise CompileError(
+                f"a macro must be an identifier with a value, got {macro!r}. Rename it."
+            )
+        definitions.append(f"-D{macro}=" + ("" if value is None else str(value)))
+    lines = "--device-debug" if debug else "--generate-line-info"
+    return (f"--gpu-architecture={arch}", f"--std={std}", lines, *definitions)
+
+
+@lru_cache(maxsize=4)
+def _headers(version: Version) -> Headers:
+    return cuda_headers.choose(version)
+
+
+@lru_cache(maxsize=128)
+def _compiled(job: _Job, version: Version, headers: Headers, nvrtc: ModuleType) -> Ptx:
+    """One compile. Source that completes CUtensorMap itself is tried without the prelude first."""
+    own_map = bool(_OWN_MAP.search(blank_comments(job.source)))
+    ptx, log = "", ""
+    for prelude in (False, True) if own_map else (True,):
+        ptx, attempt_log = _run_nvrtc(nvrtc, job, headers, prelude)
+        log = log or attempt_log
+        if ptx:
+            return Ptx(
+                text=_portable(ptx, job, headers),
+                source_name=job.name,
+                source=job.source,
+                kernels=kernel_names(ptx),
+                arch=job.arch,
+                nvrtc_version=version,
+                headers=cuda_headers.describe(headers),
+                log=attempt_log,
+            )
+    raise _compile_error(job, version, log)
+
+
+def _run_nvrtc(nvrtc: ModuleType, job: _Job, headers: Headers, prelude: bool) -> tuple[str, str]:
+    """PTX (empty when refused) and log."""
+    source = job.source
+    if job.first_line > 1:
+        source = f'#line {job.first_line} "{job.name}"\n{source}'
+    options = [*job.options, *(f"--include-path={each}" for each in headers.include_dirs)]
+    if prelude:
+        options.append(f"--pre-include={cuda_headers.PRELUDE_NAME}")
+    virtual = cuda_headers.VIRTUAL_HEADERS
+    program = _checked(
+        nvrtc,
+        nvrtc.nvrtcCreateProgram(
+            source.encode(),
+            job.name.encode(),
+            len(virtual),
+            [text.encode() for text in virtual.values()],
+            [header.encode() for header in virtual],
+        ),
+    )
+    try:
+        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
+        log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        if result == nvrtc.nvrtcResult.NVRTC_SUCCESS:
+            return _text(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX), log
+        return "", log or f"{job.name}(1): error: {result.name}"
+    finally:
+        nvrtc.nvrtcDestroyProgram(program)
+
+
+def _text(nvrtc: ModuleType, program: object, size_of: object, read: object) -> str:
+    """NVRTC hands out text in two calls: its size with the closing NUL, then the text."""
+    buffer = b" " * _checked(nvrtc, size_of(program))
+    _checked(nvrtc, read(program, buffer))
+    return buffer.rstrip(b"\0 \n").decode("utf-8", errors="replace")
+
+
+def _checked(nvrtc: ModuleType, answer: tuple) -> object:
+    result, *values = answer
+    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileError(f"NVRTC must answer NVRTC_SUCCESS, got {result.name}. Reinstall it.")
+    return values[0] if values else None
+
+
+def _nvrtc() -> tuple[ModuleType, Version]:
+    """The module and the version of the library that it found: both of one major version."""
+    cure = 'Install both: pip install "tma-lesson[cu13]" (or [cu12]).'
+    try:
+        bindings = importlib.import_module("cuda.bindings")
+        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        result, major, minor = nvrtc.nvrtcVersion()
+    except ImportError as error:
+        raise CompileError(f"cuda.bindings must be installed, got: {error}. {cure}") from None
+    except RuntimeError as error:  # the bindings are there, the library is not
+        first = str(error).strip().split("\n")[0]
+        raise CompileError(f"NVRTC must be installed, got: {first}. {cure}") from None
+    expected = int(bindings.__version__.split(".")[0])
+    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS or major != expected:
+        raise CompileError(
+            f"NVRTC must be of the major version of cuda.bindings ({expected}), got "
+            f"{major}.{minor}. {cure}"
+        )
+    return nvrtc, (major, minor)
+
+
+def _portable(ptx: str, job: _Job, headers: Headers) -> str:
+    """PTX whose `.file` paths do not depend on the machine: header names, and the source's name."""
+    names = {job.name, *(name for name, _ in _places(job))}
+    roots = [f"{each}/" for each in headers.include_dirs]
+
+    def shorten(match: re.Match[str]) -> str:
+        path = match[2]
+        for root in roots:
+            if path.startswith(root):
+                return f'{match[1]}"{path[len(root) :]}"'
+        for name in names:
+            if path.endswith(f"/{name}"):
+                return f'{match[1]}"{name}"'
+        return match[0]
+
+    return _FILE.sub(shorten, ptx) + "\n"
+
+
+def _places(job: _Job) -> dict[tuple[str, int], str]:
+    """(file, line) -> source line, following `#line` directives as the compiler does."""
+    places: dict[tuple[str, int], str] = {}
+    name, number = job.name, job.first_line
+    for line in job.source.split("\n"):
+        if directive := _LINE_DIRECTIVE.match(line):
+            name, number = directive[2] or name, int(directive[1])
+        else:
+            places[name, number] = line
+            number += 1
+    return places
+
+
+def _compile_error(job: _Job, version: Version, log: str) -> CompileError:
+    places = _places(job)
+    errors = tuple(
+        SourceError(file, int(line), message, places.get((file, int(line)), ""))
+        for file, line, message in _LOG_ERROR.findall(log)
+    )
+    count = f"{len(errors)} error{'s' * (len(errors) != 1)}" if errors else "a refusal"
+    nvrtc = f"NVRTC {version[0]}.{version[1]}"
+    lines = [f"{job.name} must be CUDA C++ that {nvrtc} accepts for {job.arch}, got {count}."]
+    for error in errors[:5]:
+        lines.append(f"{error.file}, line {error.line}: {error.message}")
+        if error.source_line.strip():
+            lines.append(f"    {error.line} | {error.source_line.strip()}")
+    lines += ["Mend the line and compile again. NVRTC's log:", log]
+    return CompileError("\n".join(lines), log=log, errors=errors)
