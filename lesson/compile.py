@@ -19,6 +19,7 @@ from functools import lru_cache
 from types import ModuleType
 
 from lesson import cuda_headers, recorded
+from lesson.compile_log import compile_error, places
 from lesson.constants import blank_comments
 from lesson.cuda_headers import Headers, Version
 from lesson.errors import CompileError
@@ -29,8 +30,6 @@ STANDARDS = ("c++17", "c++20")
 _ARCH = re.compile(r"(?:compute_|sm_)?(\d{2,3}[af]?)$")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
 _OWN_MAP = re.compile(r"\bstruct\s+(?:alignas\s*\([^)]*\)\s*)?CUtensorMap(?:_st)?\s*\{")
-_LINE_DIRECTIVE = re.compile(r'[ \t]*#[ \t]*(?:line[ \t]+)?(\d+)(?:[ \t]+"([^"\n]*)")?')
-_LOG_ERROR = re.compile(r"^(.*)\((\d+)\): (?:catastrophic )?error(?: #\S+)?: (.*)$", re.MULTILINE)
 _ENTRY = re.compile(r"^\s*(?:\.\w+\s+)*\.entry\s+([\w$]+)", re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
 
@@ -48,16 +47,6 @@ class Ptx:
     headers: str  # in words
     log: str = field(repr=False)  # warnings
     recorded: bool = False  # served from a recording, not compiled here
-
-
-@dataclass(frozen=True, slots=True)
-class SourceError:
-    """One place that NVRTC complains of, with the source line that stands there."""
-
-    file: str
-    line: int
-    message: str
-    source_line: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +73,7 @@ def to_ptx(
     """Compiles CUDA C++ for a virtual architecture such as "compute_90" (or "sm_90", "90a").
 
     `name` and `first_line` say what errors and PTX lines call the text's first line: a notebook
-    cell passes its own. `macros` are defined first (None: defined as nothing). `debug` is nvcc's -G.
+    cell passes its own. `macros` are defined first (None: as nothing). `debug` is nvcc's -G.
     Raises CompileError with NVRTC's log. A second call with the same text costs nothing.
     """
     job = _job(source, name, first_line, arch, macros or {}, std, debug)
@@ -196,7 +185,8 @@ def _compiled(job: _Job, version: Version, headers: Headers, nvrtc: ModuleType) 
                 headers=cuda_headers.describe(headers),
                 log=attempt_log,
             )
-    raise _compile_error(job, version, log)
+    lines = places(job.source, job.name, job.first_line)
+    raise compile_error(job.name, job.arch, version, log, lines)
 
 
 def _run_nvrtc(nvrtc: ModuleType, job: _Job, headers: Headers, prelude: bool) -> tuple[str, str]:
@@ -265,7 +255,7 @@ def _nvrtc() -> tuple[ModuleType, Version]:
 
 def _portable(ptx: str, job: _Job, headers: Headers) -> str:
     """PTX whose `.file` paths do not depend on the machine: header names, and the source's name."""
-    names = {job.name, *(name for name, _ in _places(job))}
+    names = {job.name, *(name for name, _ in places(job.source, job.name, job.first_line))}
     roots = [f"{each}/" for each in headers.include_dirs]
 
     def shorten(match: re.Match[str]) -> str:
@@ -279,33 +269,3 @@ def _portable(ptx: str, job: _Job, headers: Headers) -> str:
         return match[0]
 
     return _FILE.sub(shorten, ptx) + "\n"
-
-
-def _places(job: _Job) -> dict[tuple[str, int], str]:
-    """(file, line) -> source line, following `#line` directives as the compiler does."""
-    places: dict[tuple[str, int], str] = {}
-    name, number = job.name, job.first_line
-    for line in job.source.split("\n"):
-        if directive := _LINE_DIRECTIVE.match(line):
-            name, number = directive[2] or name, int(directive[1])
-        else:
-            places[name, number] = line
-            number += 1
-    return places
-
-
-def _compile_error(job: _Job, version: Version, log: str) -> CompileError:
-    places = _places(job)
-    errors = tuple(
-        SourceError(file, int(line), message, places.get((file, int(line)), ""))
-        for file, line, message in _LOG_ERROR.findall(log)
-    )
-    count = f"{len(errors)} error{'s' * (len(errors) != 1)}" if errors else "a refusal"
-    nvrtc = f"NVRTC {version[0]}.{version[1]}"
-    lines = [f"{job.name} must be CUDA C++ that {nvrtc} accepts for {job.arch}, got {count}."]
-    for error in errors[:5]:
-        lines.append(f"{error.file}, line {error.line}: {error.message}")
-        if error.source_line.strip():
-            lines.append(f"    {error.line} | {error.source_line.strip()}")
-    lines += ["Mend the line and compile again. NVRTC's log:", log]
-    return CompileError("\n".join(lines), log=log, errors=errors)

@@ -27,8 +27,8 @@ Version = tuple[int, int]
 PRELUDE_NAME = "lesson_prelude.h"
 
 # libcu++ declares `struct CUtensorMap_st` and leaves it incomplete; the driver's cuda.h, which
-# would complete it, wants host headers. Its alignment is 64 in CUDA 12 and 128 in CUDA 13. The guard
-# macro is cuda.h's own, so that source which asks for it sees that the type is there.
+# would complete it, wants host headers. Its alignment is 64 in CUDA 12 and 128 in CUDA 13. The
+# guard macro is cuda.h's own, so that source which asks for it sees that the type is there.
 PRELUDE = """\
 #if !defined(__cuda_cuda_h__)
 #define __cuda_cuda_h__

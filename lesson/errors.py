@@ -1,7 +1,8 @@
 """Every error that this package raises on purpose.
 
-One grammar: the *thing* must be *rule*, got *value*; then where; then the cure. A caller who wants to
-catch "anything the lesson can explain" catches `LessonError`; nothing else should ever reach a reader.
+One grammar: the *thing* must be *rule*, got *value*; then where; then the cure. A caller who wants
+to catch "anything the lesson can explain" catches `LessonError`; nothing else should ever reach a
+reader.
 """
 
 from __future__ import annotations
@@ -91,4 +92,8 @@ class MisalignedAddress(DeviceFault):
 
 
 class LaunchFailure(DeviceFault):
-    """`unspecified launch failure`: among others too many arrivals, or an mbarrier never initialised."""
+    """`unspecified launch failure`: too many arrivals, say, or an mbarrier never initialised."""
+
+
+class NotebookError(LessonError):
+    """The notebook is not there, is not one, or did not run to its end."""
