@@ -1,0 +1,53 @@
+"""A tensor map's arguments one by one, each with its verdict: the text under `check_map`.
+
+Does: groups the rules of `tensor_map` by the argument that they judge, shows each argument's
+value, and closes with the driver's verdict. The text is the same on both targets.
+Does not: know any rule. `tensor_map_rules` does, with the section of the driver API that states it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lesson.tensor_map import BrokenRule, TensorMap, check
+
+ACCEPTED = "The driver accepts this map."
+REFUSED = "The driver refuses this map (CUDA_ERROR_INVALID_VALUE):"
+
+
+def _by(values: Sequence[int], unit: str) -> str:
+    return " x ".join(str(v) for v in values) + f" {unit}"
+
+
+def _arguments(tmap: TensorMap) -> list[tuple[str, str]]:
+    """(the driver's name of an argument, its value in words)."""
+    aligned = "on a 16-byte boundary" if tmap.address % 16 == 0 else "off the 16-byte boundaries"
+    return [
+        ("data_type", f"{tmap.dtype.value}, {tmap.itemsize} bytes"),
+        ("rank", str(tmap.rank)),
+        ("global_address", aligned),
+        ("global_dim", _by(tmap.dims, "elements")),
+        ("global_strides", _by(tmap.strides_bytes, "bytes")),
+        ("box_dim", _by(tmap.box, "elements") + f", {tmap.box[0] * tmap.itemsize} bytes a row"),
+        ("element_strides", _by(tmap.element_strides, "").strip()),
+        ("interleave", tmap.interleave.value),
+        ("swizzle", tmap.swizzle.value),
+        ("oob_fill", tmap.oob_fill.value),
+    ]
+
+
+def report(tmap: TensorMap) -> str:
+    """One line an argument, then the verdict, then each broken rule with its cure."""
+    broken = check(tmap)
+    rows = [
+        f"{'no' if _concerns(broken, name) else 'ok'}  {name:16} {value}"
+        for name, value in _arguments(tmap)
+    ]
+    if not broken:
+        return "\n".join([*rows, ACCEPTED])
+    return "\n".join([*rows, REFUSED, *(f"  {rule}" for rule in broken)])
+
+
+def _concerns(broken: Sequence[BrokenRule], argument: str) -> bool:
+    """Whether a broken rule names this argument; `global_dim[0] * itemsize` names global_dim."""
+    return any(rule.argument.split("[")[0].split(" ")[0] == argument for rule in broken)

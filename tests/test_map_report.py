@@ -1,0 +1,44 @@
+"""The text under `check_map`: every argument, the verdict, and each broken rule with its cure."""
+
+import numpy as np
+import pytest
+
+from lesson.map_report import ACCEPTED, REFUSED, report
+from lesson.tensor_map import TensorMap
+
+ARRAY = np.zeros((256, 256), np.float32)
+LEGAL = dict(dims=(256, 256), strides_bytes=(1024,), box=(64, 64), base=ARRAY)
+
+
+def report_of(**changes: object) -> list[str]:
+    return report(TensorMap(dtype="FLOAT32", **{**LEGAL, **changes})).split("\n")
+
+
+def test_a_legal_map_is_accepted_argument_by_argument():
+    lines = report_of()
+    assert lines[-1] == ACCEPTED
+    assert {line[:2] for line in lines[:-1]} == {"ok"}
+    assert "ok  global_strides   1024 bytes" in lines
+    assert "ok  box_dim          64 x 64 elements, 256 bytes a row" in lines
+
+
+@pytest.mark.parametrize(
+    "changes, argument, words",
+    [
+        (dict(dims=(257, 256), strides_bytes=(1028,)), "global_strides", "got 1028"),
+        (dict(box=(257, 64)), "box_dim", "got 257"),
+        (dict(swizzle="128B"), "box_dim", "128 bytes under swizzle 128B, got 256"),
+        (dict(base_offset_bytes=4), "global_address", "got"),
+        (dict(element_strides=(1, 9)), "element_strides", "got 9"),
+    ],
+)
+def test_a_refused_map_names_the_argument_and_the_rule(changes, argument, words):
+    lines = report_of(**changes)
+    marked = [line.split()[1] for line in lines if line.startswith("no  ")]
+    assert argument in marked
+    broken = lines[lines.index(REFUSED) + 1 :]
+    assert any(words in line for line in broken)
+
+
+def test_strides_in_elements_are_accepted_which_is_the_trap():
+    assert report_of(strides_bytes=(256,))[-1] == ACCEPTED
