@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import ModuleType
@@ -218,9 +218,13 @@ def _run_nvrtc(nvrtc: ModuleType, job: _Job, headers: Headers, prelude: bool) ->
         nvrtc.nvrtcDestroyProgram(program)
 
 
-def _text(nvrtc: ModuleType, program: object, size_of: object, read: object) -> str:
-    """NVRTC hands out text in two calls: its size with the closing NUL, then the text."""
-    buffer = b" " * _checked(nvrtc, size_of(program))
+def _text(nvrtc: ModuleType, program: object, size_of: Callable, read: Callable) -> str:
+    """NVRTC hands out text in two calls: its size with the closing NUL, then the text.
+
+    NVRTC writes into the bytes object, so it must be one that nobody else holds: Python shares
+    every bytes object of length 1, and an empty log is that long. Hence one byte more.
+    """
+    buffer = bytes(_checked(nvrtc, size_of(program)) + 1)
     _checked(nvrtc, read(program, buffer))
     return buffer.rstrip(b"\0 \n").decode("utf-8", errors="replace")
 
