@@ -1,0 +1,192 @@
+"""Named barriers of a block and the barrier of a cluster: who has arrived, who waits, who may go.
+
+Models PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier,
+barrier.cluster" for all blocks of a batch. Masks are bool arrays over the lanes of the batch, block
+after block. Parking the waiting lanes is the scheduler's business: it calls `arrive` for lanes that
+execute a barrier, and `exited` after lanes have exited, and lets go of the lanes that come back.
+
+A barrier without a thread count completes when every thread of the block that has not exited has
+arrived. One with a count completes at so many arrivals, and a warp whose living lanes have all
+arrived counts as 32, as the chip counts warps: a partial last warp is a whole one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Mask = NDArray[np.bool_]
+Counts = NDArray[np.int64]
+
+BARRIERS = 16
+_LANES = 32
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """A barrier that some threads of a block wait at, for the words of a hang."""
+
+    block: int
+    barrier: int
+    arrived: int
+    needed: int
+    waiting: tuple[int, ...]
+
+
+class _Barrier:
+    """One barrier number in all blocks of the batch."""
+
+    def __init__(self, nblocks: int, padded_threads: int) -> None:
+        self.arrivals = np.zeros((nblocks, padded_threads // _LANES, _LANES), np.int64)
+        self.waiting = np.zeros((nblocks, padded_threads), np.bool_)
+        self.needed = np.zeros(nblocks, np.int64)
+        self.yes = np.zeros(nblocks, np.int64)
+        self.no = np.zeros(nblocks, np.int64)
+
+    def note(self, lanes: Mask, live: Mask, needed: Counts, waits: bool) -> None:
+        """Count arrivals; where a warp is complete, its exited and padding lanes count as well."""
+        arrivals = self.arrivals
+        arrivals += lanes.reshape(arrivals.shape)
+        gone = ~live.reshape(arrivals.shape)
+        complete = ((arrivals > 0) | gone).all(axis=2, keepdims=True)
+        np.maximum(arrivals, arrivals.max(axis=2, keepdims=True) * (complete & gone), out=arrivals)
+        if waits:
+            self.waiting |= lanes
+        here = lanes.any(axis=1)
+        self.needed[here] = needed[here]
+
+    def release(self, live: Mask) -> tuple[Mask, Mask]:
+        """The blocks whose barrier completes now, and the lanes that may go; it starts anew."""
+        arrivals = self.arrivals.reshape(live.shape)
+        everyone = ((arrivals > 0) | ~live).all(axis=1)
+        total = arrivals.sum(axis=1)
+        done = (total > 0) & np.where(self.needed == 0, everyone, total >= self.needed)
+        going = self.waiting & done[:, None]
+        self.arrivals[done] = 0
+        self.waiting[done] = False
+        return done, going
+
+
+class NamedBarriers:
+    """Barriers 0 to 15 of every block of a batch.
+
+    `popc` is, for each lane, how many threads said yes at the last reduction that it passed, and
+    `threads` how many were asked.
+    """
+
+    def __init__(self, nblocks: int, padded_threads: int) -> None:
+        self.shape = nblocks, padded_threads
+        self.popc = np.zeros(self.shape, np.uint32)
+        self.threads = np.zeros(self.shape, np.uint32)
+        self._barriers: dict[int, _Barrier] = {}
+
+    def arrive(
+        self,
+        active: Mask,
+        live: Mask,
+        barrier: NDArray[np.uint32],
+        count: NDArray[np.uint32] | None = None,
+        predicate: Mask | None = None,
+        *,
+        waits: bool = True,
+    ) -> Mask:
+        """Lanes of `active` arrive, and wait unless this is bar.arrive; the lanes that may go on.
+
+        `barrier`, `count` and `predicate` have one element a lane or one for all. Among the lanes
+        that may go are those that waited already. `live`: the threads that have not exited.
+        """
+        every = active.reshape(self.shape)
+        live = live.reshape(self.shape)
+        released = np.zeros(self.shape, np.bool_)
+        for number in np.unique(np.broadcast_to(barrier, active.shape)[active]).tolist():
+            lanes = every & np.broadcast_to(barrier == number, active.shape).reshape(self.shape)
+            released |= self._arrive_at(number, lanes, live, count, predicate, waits)
+        return released.reshape(-1)
+
+    def exited(self, live: Mask) -> Mask:
+        """Threads have exited: the waiting lanes that need not wait for them any longer."""
+        live = live.reshape(self.shape)
+        released = np.zeros(self.shape, np.bool_)
+        for state in self._barriers.values():
+            if state.waiting.any():
+                released |= self._let_go(state, live)
+        return released.reshape(-1)
+
+    def unfinished(self, live: Mask) -> list[Unfinished]:
+        """Barriers on which somebody waits; `needed` counts threads, `arrived` too."""
+        alive = live.reshape(self.shape)
+        found = []
+        for number, state in sorted(self._barriers.items()):
+            for block in state.waiting.any(axis=1).nonzero()[0].tolist():
+                needed = int(state.needed[block]) or int(alive[block].sum())
+                waiting = tuple(state.waiting[block].nonzero()[0].tolist())
+                arrived = int(state.arrivals[block].sum())
+                found.append(Unfinished(block, number, arrived, needed, waiting))
+        return found
+
+    def _arrive_at(
+        self,
+        number: int,
+        lanes: Mask,
+        live: Mask,
+        count: NDArray[np.uint32] | None,
+        predicate: Mask | None,
+        waits: bool,
+    ) -> Mask:
+        state = self._barriers.get(number)
+        fresh = state is None or not state.arrivals.any()
+        if fresh and count is None and predicate is None and waits:
+            here = lanes.any(axis=1)
+            if (lanes[here] == live[here]).all():
+                return lanes
+        if state is None:
+            state = self._barriers[number] = _Barrier(*self.shape)
+        needed = np.zeros(self.shape[0], np.int64)
+        if count is not None:
+            counts = np.broadcast_to(count, lanes.size).reshape(self.shape)
+            needed = np.where(lanes, counts, 0).max(axis=1).astype(np.int64)
+        state.note(lanes, live, needed, waits)
+        if predicate is not None:
+            said = np.broadcast_to(predicate, lanes.size).reshape(self.shape)
+            state.yes += (lanes & said).sum(axis=1)
+            state.no += (lanes & ~said).sum(axis=1)
+        return self._let_go(state, live)
+
+    def _let_go(self, state: _Barrier, live: Mask) -> Mask:
+        """Complete what can complete, and leave each released lane the result of its reduction."""
+        done, going = state.release(live)
+        asked = state.yes + state.no
+        np.copyto(self.popc, state.yes[:, None].astype(np.uint32), where=going)
+        np.copyto(self.threads, asked[:, None].astype(np.uint32), where=going)
+        state.yes[done] = 0
+        state.no[done] = 0
+        return going
+
+
+class ClusterBarriers:
+    """`barrier.cluster` of every cluster of a batch: arrive now, wait later."""
+
+    def __init__(self, nclusters: int, lanes_per_cluster: int) -> None:
+        self.shape = nclusters, lanes_per_cluster
+        self.phase = np.zeros(nclusters, np.int64)
+        self._arrived_in = np.full(self.shape, -1, np.int64)
+
+    def arrive(self, active: Mask, live: Mask) -> Mask:
+        """Lanes of `active` arrive; the clusters whose phase completes now, as a mask."""
+        np.copyto(self._arrived_in, self.phase[:, None], where=active.reshape(self.shape))
+        return self.exited(live)
+
+    def exited(self, live: Mask) -> Mask:
+        """The clusters whose phase completes, given who is still there to wait for."""
+        alive = live.reshape(self.shape)
+        arrived = self._arrived_in == self.phase[:, None]
+        done = (arrived | ~alive).all(axis=1) & arrived.any(axis=1)
+        self.phase[done] += 1
+        return done
+
+    def may_pass(self, active: Mask) -> Mask:
+        """The lanes of `active` that have arrived, and whose phase of that arrival is over."""
+        over = (self._arrived_in >= 0) & (self._arrived_in < self.phase[:, None])
+        return active & over.reshape(-1)
