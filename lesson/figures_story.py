@@ -6,6 +6,10 @@ Does not: run anything. What a run did is drawn in `figures`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
@@ -144,6 +148,48 @@ def _with_tma(axes: Axes, start: Shape, threads: int) -> None:
     _arrow(axes, (0.15, 6.2), (5.65, 5.4), ORANGE, bend=-0.14)
     axes.text(0.0, 7.1, f"thread 0: “the tile\nat x {start[0]}, y {start[1]}”", va="center")
     axes.text(0.0, 2.1, f"the other {threads - 1}\nload nothing", va="center")
+
+
+@dataclass(frozen=True)
+class BarrierStep:
+    """The counts of an mbarrier after something happened to it. `phase` counts finished phases."""
+
+    event: str
+    pending: int
+    nbytes: int
+    phase: int
+
+
+def barrier_steps(steps: Sequence[BarrierStep], arrivals: int, nbytes: int) -> Picture:
+    """Two counts of a barrier, step by step: arrivals that are missing, and bytes that are.
+
+    `arrivals` and `nbytes` are what the phase waits for in all.
+    """
+    with style():
+        figure = new_figure(12.0, 5.4)
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        _count(upper, [step.pending for step in steps], arrivals, "missing\narrivals", ORANGE)
+        _count(lower, [step.nbytes for step in steps], nbytes, "missing\nbytes", BLUE)
+        lower.set_xticks(range(len(steps)), labels=[fill(step.event, 15) for step in steps])
+        upper.set_title("One barrier, one phase: two counts go to zero")
+        for before, (step, following) in enumerate(pairwise(steps)):
+            if following.phase != step.phase:
+                for axes in (upper, lower):
+                    axes.axvline(before + 0.5, color=INK, linestyle="--", linewidth=2)
+                upper.text(before + 0.46, arrivals * 1.12, "phase over", ha="right", va="center")
+    told = "; ".join(f"{s.event}: {s.pending} arrivals, {s.nbytes} bytes" for s in steps)
+    return Picture(figure, f"What a barrier still waits for, step by step. {told}.")
+
+
+def _count(axes: Axes, values: list[int], most: int, name: str, colour: str) -> None:
+    """One bar a step, its number on top."""
+    bars = axes.bar(range(len(values)), values, color=colour, width=0.55)
+    axes.bar_label(bars, labels=[str(v) for v in values], padding=3)
+    axes.set_ylim(0, most * 1.3)
+    axes.set_yticks([])
+    axes.set_ylabel(name, rotation=0, ha="right", va="center")
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="x", length=0)
 
 
 def map_arguments(shape: Shape, stride_bytes: int, box: Shape, dtype: str) -> Picture:

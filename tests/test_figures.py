@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from matplotlib.patches import Rectangle
 
-from lesson import figures, figures_story
+from lesson import figures, figures_story, figures_values
+from lesson.figure_parts import NOBODY
 from lesson.figure_style import INK, PAPER, Picture, text_on
+from lesson.figures_story import BarrierStep
 
 TILE = (64, 64)
 GRID = (4, 4)
@@ -41,7 +43,7 @@ def test_a_label_stands_in_the_middle_of_its_tile():
 
 def test_a_tile_that_nobody_wrote_and_one_of_several_writers_say_so():
     blocks = BLOCKS.copy()
-    blocks[192:, :64] = figures.NOBODY
+    blocks[192:, :64] = NOBODY
     blocks[0, 0] = 5
     labels = figures.tile_labels(blocks, GRID, TILE)
     assert labels[3][0] == "nobody"
@@ -80,7 +82,7 @@ def test_the_counts_picture_tells_never_once_and_more_apart():
 
 
 def test_before_and_after_show_the_corner_that_was_asked_for():
-    picture = figures.before_after(MATRIX, MATRIX + 1, (128, 64), size=2)
+    picture = figures_values.before_after(MATRIX, MATRIX + 1, (128, 64), size=2)
     assert texts(picture)[:8] == [
         "16512", "16513", "16768", "16769",
         "16513", "16514", "16769", "16770",
@@ -92,7 +94,7 @@ def test_before_and_after_show_the_corner_that_was_asked_for():
 def test_a_difference_other_than_one_shows_in_the_bars():
     after = MATRIX + 1
     after[0, 0] = 0
-    picture = figures.before_after(MATRIX, after, (0, 0))
+    picture = figures_values.before_after(MATRIX, after, (0, 0))
     bars = picture.figure.axes[2]
     assert [t.get_text() for t in bars.texts] == ["1", "65535"]
     assert [t.get_text() for t in bars.get_xticklabels()] == ["0", "1"]
@@ -107,7 +109,7 @@ def swapped() -> np.ndarray:
 
 
 def test_with_x_and_y_swapped_the_four_diagonal_tiles_are_right():
-    picture = figures.right_tiles(swapped(), MATRIX, TILE, "Swapped.")
+    picture = figures_values.right_tiles(swapped(), MATRIX, TILE, "Swapped.")
     assert legend(picture) == ["right: 4 tiles", "wrong: 12 tiles"]
     said = np.array(texts(picture)).reshape(4, 4)
     assert [said[i, i] for i in range(4)] == ["right"] * 4
@@ -117,9 +119,42 @@ def test_with_x_and_y_swapped_the_four_diagonal_tiles_are_right():
 def test_one_wrong_element_makes_a_tile_wrong():
     after = MATRIX + 1
     after[255, 255] = 0
-    picture = figures.right_tiles(after, MATRIX, TILE, "One off.")
+    picture = figures_values.right_tiles(after, MATRIX, TILE, "One off.")
     assert legend(picture) == ["right: 15 tiles", "wrong: 1 tiles"]
     assert texts(picture)[-1] == "wrong"
+
+
+def test_a_store_at_the_edge_counts_what_it_changed_inside_and_in_the_padding():
+    before = np.arange(128.0).reshape(8, 16)
+    after = before.copy()
+    after[:, 8:] = -1
+    picture = figures_values.store_at_the_edge(before, after, 13)
+    assert legend(picture) == [
+        "stored, inside:\n40 elements",
+        "stored, in the padding:\n24 elements",
+    ]
+    assert picture.alt.endswith("in columns 13, 14, 15.")
+    assert texts(picture)[8:10] == ["-1", "-1"]
+
+
+STEPS = [
+    BarrierStep("init", 256, 0, 0),
+    BarrierStep("all arrive", 0, 16384, 0),
+    BarrierStep("the tile lands", 256, 0, 1),
+]
+
+
+def test_the_barrier_picture_shows_both_counts_and_where_the_phase_ends():
+    picture = figures_story.barrier_steps(STEPS, 256, 16384)
+    upper, lower = picture.figure.axes
+    assert [bar.get_height() for bar in upper.patches] == [256, 0, 256]
+    assert [bar.get_height() for bar in lower.patches] == [0, 16384, 0]
+    assert [line.get_xdata()[0] for line in upper.lines] == [1.5]
+    assert [t.get_text() for t in lower.get_xticklabels()] == [
+        "init",
+        "all arrive",
+        "the tile lands",
+    ]
 
 
 def test_the_drawing_of_the_paths_names_block_start_and_thread_counts():
@@ -142,9 +177,11 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "tile writers": lambda: figures.tile_writers(BLOCKS, GRID, TILE),
     "thread writers": lambda: figures.thread_writers(THREADS[:64, :64], "(0, 0)", 256),
     "write counts": lambda: figures.write_counts(np.ones((256, 256), int), TILE),
-    "before and after": lambda: figures.before_after(MATRIX, MATRIX + 1, (0, 0)),
-    "right tiles": lambda: figures.right_tiles(swapped(), MATRIX, TILE, "Swapped."),
+    "before and after": lambda: figures_values.before_after(MATRIX, MATRIX + 1, (0, 0)),
+    "right tiles": lambda: figures_values.right_tiles(swapped(), MATRIX, TILE, "Swapped."),
     "two paths": lambda: figures_story.matrix_and_paths((256, 256), TILE, (2, 1), 256),
+    "barrier": lambda: figures_story.barrier_steps(STEPS, 256, 16384),
+    "edge": lambda: figures_values.store_at_the_edge(np.zeros((8, 16)), np.ones((8, 16)), 13),
     "map": lambda: figures_story.map_arguments((256, 256), 1024, TILE, "FLOAT32"),
 }
 
