@@ -13,7 +13,7 @@ import matplotlib
 import numpy as np
 from matplotlib.colors import ListedColormap
 
-from lesson.figure_parts import NOBODY, Shape, tile_axes, tiles
+from lesson.figure_parts import NOBODY, Shape, legend, tile_axes, tiles
 from lesson.figure_style import (
     FONT_POINTS,
     INK,
