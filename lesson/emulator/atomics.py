@@ -4,7 +4,7 @@ Models PTX ISA, "Parallel Synchronization and Communication Instructions: atom, 
 inc, dec, and, or, xor, exch and cas over every scalar and packed type, on words of 16, 32 or 64
 bits. Lanes that name one word act one after another in lane order, which is one of the orders that
 the chip may choose. Addresses, scopes and memory order are not its business, and neither are the
-128-bit forms.
+128-bit forms. Callers hold `np.errstate(all="ignore")`.
 
 As recorded on an H200, `add.f32` on global memory flushes subnormal operands and results to the
 zero of their sign, and on shared memory it does not; the caller says which by `flush`.
