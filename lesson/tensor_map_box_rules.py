@@ -96,7 +96,7 @@ def box_fits(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
     outer = max(range(len(sizes)), key=lambda k: (k > 0, sizes[k], k))
     nearest = max(1, (BOX_LIMIT_NBYTES - 1) // (nbytes // sizes[outer]))
     yield BrokenRule(
-        "the box", nbytes, f"below {BOX_LIMIT_NBYTES} bytes",
+        " * ".join([*(f"box_dim[{k}]" for k in range(len(sizes))), "itemsize"]), nbytes, f"below {BOX_LIMIT_NBYTES} bytes",
         f"Lower box_dim[{outer}] to {nearest}, or the others with it.", f"{SECTION}, boxDim",
         f"{' x '.join(map(str, sizes))} x {tmap.dtype.value.lower()}",
     )  # fmt: skip

@@ -71,15 +71,14 @@ def every_dimension_has_its_entries(tmap: TensorMap, _address: int) -> Iterator[
         outer_only = name == "strides_bytes"
         want, got = tmap.rank - outer_only, len(getattr(tmap, name))
         if got != want:
-            rule = f"{want} (tensor_rank{' - 1' if outer_only else ''})"
+            plural = "entry" if want == 1 else "entries"
+            rule = f"{want} {plural} long (tensor_rank{' - 1' if outer_only else ''})"
             cure = (
                 "Leave out the innermost stride: it is always one element."
                 if outer_only and got == want + 1
                 else "Give one entry a dimension, innermost first."
             )
-            yield BrokenRule(
-                f"len({argument})", got, rule, cure, f"{SECTION}, {argument}", nearest=want
-            )
+            yield BrokenRule(argument, got, rule, cure, f"{SECTION}, {argument}", nearest=want)
 
 
 def interleave_needs_three_dimensions(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
