@@ -78,7 +78,7 @@ format: python
 
 clean:
 	rm -rf out build dist .pytest_cache .ruff_cache .hypothesis
-	find lesson tests benchmarks scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	find . -name .venv -prune -o -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean
 	rm -rf .venv
