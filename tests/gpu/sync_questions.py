@@ -208,8 +208,10 @@ BARRIERS = {
     "count 33 in a register": (64, "mov.u32 %r2, %ntid.x; sub.u32 %r2, %r2, 31; bar.sync 1, %r2;"),
     "bar.red of a partial warp": (
         40,
-        "setp.gt.u32 %p1, %r0, 35; bar.red.popc.u32 %r5, 0, %p1; "
-        "bar.red.and.pred %p2, 0, !%p1; selp.u32 %r6, 100, 0, %p2; add.u32 %r5, %r5, %r6;",
+        (
+            "setp.gt.u32 %p1, %r0, 35; bar.red.popc.u32 %r5, 0, %p1; "
+            "bar.red.and.pred %p2, 0, !%p1; selp.u32 %r6, 100, 0, %p2; add.u32 %r5, %r5, %r6;"
+        ),
     ),
 }
 
