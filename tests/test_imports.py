@@ -19,7 +19,9 @@ PACKAGE = Path(__file__).resolve().parent.parent / "lesson"
 LAYERS = {
     "commands": "__main__ run_lesson get_notebook info",
     "the notebook's door": "helpers",
-    "what helpers use": "targets diagnosis* findings* check* figure* harness kernel_source listing map_report",
+    "what helpers use": (
+        "targets diagnosis* findings* check* figure* harness kernel_source listing map_report"
+    ),
     "sources and answers": "snippets reference",
     "running": "gpu* compile* recorded cuda_headers emulator*",
     "tensor maps": "tensor_map*",
