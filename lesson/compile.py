@@ -5,20 +5,19 @@ so that every PTX instruction knows the line of the .cu file or notebook cell th
 source is compiled as it is: what NVRTC lacks comes in by `--pre-include`, which shifts no line.
 Paths in the PTX are cut to the part that does not depend on the machine.
 
-Not done here: linking, host code, cubins. Where there is no NVRTC (macOS), `lesson.recorded` serves
+Not done here: linking and host code. Where there is no NVRTC (macOS), `lesson.recorded` serves
 PTX that was recorded for known source.
 """
 
 from __future__ import annotations
 
-import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from types import ModuleType
 
-from lesson import cuda_headers, recorded
+from lesson import compile_nvrtc, cuda_headers, recorded
 from lesson.compile_log import compile_error, places
 from lesson.constants import blank_comments
 from lesson.cuda_headers import Headers, Version
@@ -27,8 +26,8 @@ from lesson.errors import CompileError
 DEFAULT_ARCH = "compute_90"
 STANDARDS = ("c++17", "c++20")
 
-_ARCH = re.compile(r"(?:compute_|sm_)?(\d{2,3}[af]?)$")
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*$")
+_ARCH = re.compile(r"(?:compute_|sm_)?(\d{2,3}[af]?)\Z")
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*\Z")
 _OWN_MAP = re.compile(r"\bstruct\s+(?:alignas\s*\([^)]*\)\s*)?CUtensorMap(?:_st)?\s*\{")
 _ENTRY = re.compile(r"^\s*(?:\.\w+\s+)*\.entry\s+([\w$]+)", re.MULTILINE)
 _FILE = re.compile(r'^(\s*\.file\s+\d+\s+)"([^"]*)"', re.MULTILINE)
@@ -46,6 +45,8 @@ class Ptx:
     nvrtc_version: Version
     headers: str  # in words
     log: str = field(repr=False)  # warnings
+    first_line: int = 1
+    options: tuple[str, ...] = field(default=(), repr=False)  # NVRTC's, but for headers
     recorded: bool = False  # served from a recording, not compiled here
 
 
@@ -78,7 +79,7 @@ def to_ptx(
     """
     job = _job(source, name, first_line, arch, macros or {}, std, debug)
     try:
-        nvrtc, version = _nvrtc()
+        nvrtc, version = compile_nvrtc.load()
     except CompileError as no_nvrtc:
         found = recorded.find(source, job.arch) if _is_plain(job) else None
         if found is None:
@@ -97,6 +98,28 @@ def to_ptx(
     return _compiled(job, version, _headers(version), nvrtc)
 
 
+def to_cubin(ptx: Ptx, arch: str) -> bytes:
+    """Machine code for one chip ("sm_90") from the same source and options.
+
+    For a driver that is older than NVRTC: it cannot translate NVRTC's PTX, and runs its machine
+    code all the same, within one major version.
+    """
+    nvrtc, version = compile_nvrtc.load()
+    options = tuple(o for o in ptx.options if not o.startswith("--gpu-architecture="))
+    job = _Job(
+        source=ptx.source,
+        name=ptx.source_name,
+        first_line=ptx.first_line,
+        options=(f"--gpu-architecture={arch}", *options),
+        arch=arch,
+    )
+    image, log = _attempts(nvrtc, job, _headers(version))
+    if image is None:
+        lines = places(job.source, job.name, job.first_line)
+        raise compile_error(job.name, arch, version, log, lines)
+    return image.cubin
+
+
 def kernel_names(ptx: str) -> tuple[str, ...]:
     """The entry points of PTX text, in order."""
     return tuple(_ENTRY.findall(ptx))
@@ -104,7 +127,7 @@ def kernel_names(ptx: str) -> tuple[str, ...]:
 
 def nvrtc_version() -> Version:
     """The version of the NVRTC that compiles here; CompileError says why there is none."""
-    return _nvrtc()[1]
+    return compile_nvrtc.load()[1]
 
 
 def _is_plain(job: _Job) -> bool:
@@ -168,93 +191,40 @@ def _headers(version: Version) -> Headers:
 
 @lru_cache(maxsize=128)
 def _compiled(job: _Job, version: Version, headers: Headers, nvrtc: ModuleType) -> Ptx:
+    image, log = _attempts(nvrtc, job, headers)
+    if image is None:
+        lines = places(job.source, job.name, job.first_line)
+        raise compile_error(job.name, job.arch, version, log, lines)
+    return Ptx(
+        text=_portable(image.ptx, job, headers),
+        source_name=job.name,
+        source=job.source,
+        kernels=kernel_names(image.ptx),
+        arch=job.arch,
+        nvrtc_version=version,
+        headers=cuda_headers.describe(headers),
+        log=log,
+        first_line=job.first_line,
+        options=job.options,
+    )
+
+
+def _attempts(
+    nvrtc: ModuleType, job: _Job, headers: Headers
+) -> tuple[compile_nvrtc.Image | None, str]:
     """One compile. Source that completes CUtensorMap itself is tried without the prelude first."""
     own_map = bool(_OWN_MAP.search(blank_comments(job.source)))
-    ptx, log = "", ""
-    for prelude in (False, True) if own_map else (True,):
-        ptx, attempt_log = _run_nvrtc(nvrtc, job, headers, prelude)
-        log = log or attempt_log
-        if ptx:
-            return Ptx(
-                text=_portable(ptx, job, headers),
-                source_name=job.name,
-                source=job.source,
-                kernels=kernel_names(ptx),
-                arch=job.arch,
-                nvrtc_version=version,
-                headers=cuda_headers.describe(headers),
-                log=attempt_log,
-            )
-    lines = places(job.source, job.name, job.first_line)
-    raise compile_error(job.name, job.arch, version, log, lines)
-
-
-def _run_nvrtc(nvrtc: ModuleType, job: _Job, headers: Headers, prelude: bool) -> tuple[str, str]:
-    """PTX (empty when refused) and log."""
     source = job.source
     if job.first_line > 1:
         source = f'#line {job.first_line} "{job.name}"\n{source}'
     options = [*job.options, *(f"--include-path={each}" for each in headers.include_dirs)]
-    if prelude:
-        options.append(f"--pre-include={cuda_headers.PRELUDE_NAME}")
-    virtual = cuda_headers.VIRTUAL_HEADERS
-    program = _checked(
-        nvrtc,
-        nvrtc.nvrtcCreateProgram(
-            source.encode(),
-            job.name.encode(),
-            len(virtual),
-            [text.encode() for text in virtual.values()],
-            [header.encode() for header in virtual],
-        ),
-    )
-    try:
-        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
-        log = _text(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
-        if result == nvrtc.nvrtcResult.NVRTC_SUCCESS:
-            return _text(nvrtc, program, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX), log
-        return "", log or f"{job.name}(1): error: {result.name}"
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-
-
-def _text(nvrtc: ModuleType, program: object, size_of: Callable, read: Callable) -> str:
-    """NVRTC hands out text in two calls: its size with the closing NUL, then the text.
-
-    NVRTC writes into the bytes object, so it must be one that nobody else holds: Python shares
-    every bytes object of length 1, and an empty log is that long. Hence one byte more.
-    """
-    buffer = bytes(_checked(nvrtc, size_of(program)) + 1)
-    _checked(nvrtc, read(program, buffer))
-    return buffer.rstrip(b"\0 \n").decode("utf-8", errors="replace")
-
-
-def _checked(nvrtc: ModuleType, answer: tuple) -> object:
-    result, *values = answer
-    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
-        raise CompileError(f"NVRTC must answer NVRTC_SUCCESS, got {result.name}. Reinstall it.")
-    return values[0] if values else None
-
-
-def _nvrtc() -> tuple[ModuleType, Version]:
-    """The module and the version of the library that it found: both of one major version."""
-    cure = 'Install both: pip install "tma-lesson[cu13]" (or [cu12]).'
-    try:
-        bindings = importlib.import_module("cuda.bindings")
-        nvrtc = importlib.import_module("cuda.bindings.nvrtc")
-        result, major, minor = nvrtc.nvrtcVersion()
-    except ImportError as error:
-        raise CompileError(f"cuda.bindings must be installed, got: {error}. {cure}") from None
-    except RuntimeError as error:  # the bindings are there, the library is not
-        first = str(error).strip().split("\n")[0]
-        raise CompileError(f"NVRTC must be installed, got: {first}. {cure}") from None
-    expected = int(bindings.__version__.split(".")[0])
-    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS or major != expected:
-        raise CompileError(
-            f"NVRTC must be of the major version of cuda.bindings ({expected}), got "
-            f"{major}.{minor}. {cure}"
-        )
-    return nvrtc, (major, minor)
+    first_log = ""
+    for prelude in (False, True) if own_map else (True,):
+        image, log = compile_nvrtc.run(nvrtc, source, job.name, options, prelude=prelude)
+        first_log = first_log or log
+        if image:
+            return image, log
+    return None, first_log
 
 
 def _portable(ptx: str, job: _Job, headers: Headers) -> str:
