@@ -95,8 +95,9 @@ def box_fits(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
         return
     outer = max(range(len(sizes)), key=lambda k: (k > 0, sizes[k], k))
     nearest = max(1, (BOX_LIMIT_NBYTES - 1) // (nbytes // sizes[outer]))
+    factors = [f"box_dim[{k}]" for k in range(len(sizes))]
     yield BrokenRule(
-        " * ".join([*(f"box_dim[{k}]" for k in range(len(sizes))), "itemsize"]), nbytes, f"below {BOX_LIMIT_NBYTES} bytes",
+        " * ".join([*factors, "itemsize"]), nbytes, f"below {BOX_LIMIT_NBYTES} bytes",
         f"Lower box_dim[{outer}] to {nearest}, or the others with it.", f"{SECTION}, boxDim",
         f"{' x '.join(map(str, sizes))} x {tmap.dtype.value.lower()}",
     )  # fmt: skip
