@@ -5,7 +5,7 @@
 The PTX texts come from the pack that `tests.kernels.build` wrote (tests/data/kernels/ptx.json.gz);
 every text for sm_90 or sm_90a whose PTX ISA the driver knows is loaded and run, each sample in a
 process of its own with a time limit, three times on fresh memory. Written to DIR: outputs.npz
-(arrays `sample/array`, from the first text that ran; `sample/array@compiler` where another text gave
+(arrays `sample/array`, from the first text that ran; `sample/array@compiler` where another gave
 other bits) and outcomes.json. One line a sample is printed. Needs Python 3.11, numpy and the
 driver (libcuda); nothing else. Exit status 1 where a sample failed.
 """
