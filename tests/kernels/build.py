@@ -37,6 +37,9 @@ NVRTC_VARIANTS = (
 )
 
 
+Builder = Callable[[samples.Sample], dict[str, str]]
+
+
 class Refused(Exception):
     """A compiler's own words on why it does not compile a sample."""
 
@@ -135,9 +138,24 @@ def triton_texts(python: str, sample: samples.Sample) -> dict[str, str]:
     return {"sm_90": done.stdout}
 
 
-def add(
-    texts: pack.Pack, compiler: str, build: Callable[[samples.Sample], dict[str, str]], of: str
-) -> None:
+def assemble(ptxas: str, sample: samples.Sample, texts: dict[str, str]) -> None:
+    """Raises Refused where a text asks for what its own PTX ISA version does not have yet."""
+    path = ROOT / "assembled.ptx"
+    for variant, text in texts.items():
+        path.write_text(text)
+        arch = "sm_90a" if ".target sm_90a" in text else variant.split()[-1]
+        done = subprocess.run(
+            [ptxas, f"-arch={arch}", "-o", str(ROOT / "assembled.cubin"), str(path)],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if done.returncode:
+            raise Refused(f"{sample.name} {variant}: {done.stderr.strip()[:200]}")
+
+
+def add(texts: pack.Pack, compiler: str, build: Builder, of: str, ptxas: str | None) -> None:
     """Builds every sample whose file ends in `of`, one line each."""
     for sample in samples.all_samples():
         if sample.path.suffix != of:
@@ -147,6 +165,8 @@ def add(
             del here[stale]
         try:
             got = build(sample)
+            if ptxas:
+                assemble(ptxas, sample, got)
         except Refused as why:
             print(f"{compiler} {sample.name}: refused: {why}")
             continue
@@ -178,6 +198,7 @@ def main() -> int:
     parser.add_argument("--nvrtc", metavar="VERSION=LIB:INCLUDE[:INCLUDE]")
     parser.add_argument("--debug", action="store_true", help="NVRTC: with --device-debug as well")
     parser.add_argument("--triton", metavar="VERSION")
+    parser.add_argument("--ptxas", help="keep only what this assembler of CUDA 13.0 accepts")
     parser.add_argument("--python", default=sys.executable, help="the Python that has Triton")
     parser.add_argument("--pack", type=Path, default=pack.PTX_PACK)
     given = parser.parse_args()
@@ -189,14 +210,20 @@ def main() -> int:
     texts = {name: variants for name, variants in texts.items() if name in known}
     if given.nvcc:
         version, nvcc = given.nvcc.split("=", 1)
-        add(texts, f"nvcc-{version}", lambda s: nvcc_texts(nvcc, s), ".cu")
+        add(texts, f"nvcc-{version}", lambda s: nvcc_texts(nvcc, s), ".cu", given.ptxas)
     if given.nvrtc:
         version, paths = given.nvrtc.split("=", 1)
         library, *includes = paths.split(":")
         nvrtc = Nvrtc(library, _linked(includes, version), given.debug)
-        add(texts, f"nvrtc-{version}", nvrtc.texts, ".cu")
+        add(texts, f"nvrtc-{version}", nvrtc.texts, ".cu", given.ptxas)
     if given.triton:
-        add(texts, f"triton-{given.triton}", lambda s: triton_texts(given.python, s), ".py")
+        add(
+            texts,
+            f"triton-{given.triton}",
+            lambda s: triton_texts(given.python, s),
+            ".py",
+            given.ptxas,
+        )
     pack.save(texts, pack_path)
     return 0
 
