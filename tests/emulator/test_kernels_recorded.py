@@ -1,8 +1,8 @@
 """Forty-three sample kernels, as nine compilers and Triton wrote them, against what an H200 did.
 
-Each text in tests/data/kernels/ptx.json.gz is run under every schedule of the copy engine, and every bit
-of every array is compared with the recording (`tests/gpu/record_kernels.py` made it). A kernel that the
-emulator refuses must be listed here with its reason.
+Each text in tests/data/kernels/ptx.json.gz is run under every schedule of the copy engine, and every
+bit of every array is compared with the recording that `tests/gpu/record_kernels.py` made. A kernel
+that the emulator refuses must be listed here with its reason.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from lesson.errors import UnsupportedPtx
 from tests.kernels import pack, replay, samples
 
 SAMPLES = {s.name: s for s in samples.all_samples()}
-TEXTS = [(name, variant) for name, texts in pack.load().items() for variant in texts]
+PACK = pack.load()
+TEXTS = [(name, variant) for name, texts in PACK.items() for variant in texts]
 SCHEDULES = ("eager", "late", "random")
 REFUSED: dict[str, str] = {}
 
@@ -35,11 +36,11 @@ def bits(array: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
-@pytest.mark.parametrize(("name", "variant"), TEXTS)
+@pytest.mark.parametrize("name,variant", TEXTS)
 def test_a_sample_leaves_the_bits_that_the_h200_left(
     name: str, variant: str, schedule: str
 ) -> None:
-    text = pack.load()[name][variant]
+    text = PACK[name][variant]
     if name in REFUSED:
         with pytest.raises(UnsupportedPtx):
             replay.run(SAMPLES[name], text, schedule)

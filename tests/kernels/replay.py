@@ -1,4 +1,4 @@
-"""One sample in the emulator: arrays, maps and arguments made as its head says, and what came out."""
+"""One sample in the emulator: its arrays, maps and arguments, one launch, and what came out."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@
 # expect top: np.array([src.max() - 3.5], np.float32)
 # signature: {"src": "*i32", "bins": "*i32", "top": "*fp32", "n": "i32"}
 # constants: {"BLOCK": 256}
-# ruff: noqa: ERA001, N803
+# ruff: noqa: ERA001
 
 import triton
 import triton.language as tl

@@ -12,7 +12,7 @@
 # expect total: 5 + src
 # signature: {"src": "tensordesc<fp32[32,32]>", "out": "tensordesc<fp32[32,32]>", "total": "tensordesc<fp32[32,32]>"}
 # constants: {"T": 32}
-# ruff: noqa: E501, ERA001, N803
+# ruff: noqa: E501, ERA001
 
 import triton
 import triton.language as tl

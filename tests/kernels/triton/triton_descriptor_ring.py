@@ -8,7 +8,7 @@
 # expect out: src.sum(axis=1)
 # signature: {"src": "tensordesc<fp32[32,32]>", "out": "*fp32", "tiles": "i32"}
 # constants: {"T": 32}
-# ruff: noqa: E501, ERA001, N803
+# ruff: noqa: E501, ERA001
 
 import triton
 import triton.language as tl

@@ -13,7 +13,7 @@
 # expect running: np.cumsum(src, axis=1)
 # signature: {"src": "*i32", "sums": "*i32", "tops": "*i32", "where": "*i32", "running": "*i32", "n": "i32"}
 # constants: {"BLOCK": 512}
-# ruff: noqa: E501, ERA001, N803
+# ruff: noqa: E501, ERA001
 
 import triton
 import triton.language as tl

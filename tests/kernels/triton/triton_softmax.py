@@ -8,7 +8,7 @@
 # signature: {"src": "*fp32", "out": "*fp32", "n": "i32"}
 # constants: {"BLOCK": 128}
 # options: {"num_warps": 2}
-# ruff: noqa: E501, ERA001, N803
+# ruff: noqa: E501, ERA001
 
 import triton
 import triton.language as tl

@@ -7,7 +7,7 @@
 # expect out: src.T
 # signature: {"src": "*fp16", "out": "*fp16", "rows": "i32", "columns": "i32"}
 # constants: {"T": 32}
-# ruff: noqa: ERA001, N803
+# ruff: noqa: ERA001
 
 import triton
 import triton.language as tl

@@ -8,7 +8,7 @@
 # expect out: np.concatenate([x + y, np.full(24, -1, np.float32)])
 # signature: {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32"}
 # constants: {"BLOCK": 256}
-# ruff: noqa: ERA001, N803
+# ruff: noqa: ERA001
 
 import triton
 import triton.language as tl
