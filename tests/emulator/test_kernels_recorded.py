@@ -1,6 +1,6 @@
 """Forty-three sample kernels, as nine compilers and Triton wrote them, against what an H200 did.
 
-Each text in tests/data/kernels/ptx.json.gz is run under every schedule of the copy engine, and every
+Each text of tests/data/kernels/ptx.json.gz runs under every schedule of the copy engine, and every
 bit of every array is compared with the recording that `tests/gpu/record_kernels.py` made. A kernel
 that the emulator refuses must be listed here with its reason.
 """
