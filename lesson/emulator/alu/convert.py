@@ -91,13 +91,14 @@ def float_to_integer(target: str, source: str, mode: str) -> Fn:
     dtype, nan = np.dtype(np.int64 if is_signed(target) else np.uint64), nan_result(target, source)
 
     def run(x: np.ndarray) -> np.ndarray:
-        whole = round_(x).astype(F64)
+        whole = round_(x)
+        if low <= whole.min() and whole.max() < high + 1:
+            return bits(whole.astype(dtype))
+        whole = whole.astype(F64)
         # high + 1 is a power of two, so exact; high need not be.
         below, above = whole < float(low), whole >= float(high + 1)
         inside = ~(below | above | np.isnan(whole))
         result = bits(np.where(inside, whole, F64(0)).astype(dtype))
-        if inside.all():
-            return result
         mask = (1 << NBITS[target]) - 1
         result = np.where(below, result.dtype.type(low & mask), result)
         result = np.where(above, result.dtype.type(high), result)

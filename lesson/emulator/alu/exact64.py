@@ -1,112 +1,90 @@
 """float64 arithmetic that numpy lacks: fused multiply-add, and results in every rounding mode.
 
-The product of two significands and the aligned addend are held in 128-bit integers, as pairs of
-uint64 (high, low) with a sticky last bit. Follows the PTX ISA, "Floating Point Instructions" (fma,
-add, mul, div, sqrt of type .f64).
+Away from the ends of the range, fma is a sum of error-free parts, one of them rounded to odd (Boldo
+and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Near them it is done in integers
+by `wide_fma`. Follows the PTX ISA, "Floating Point Instructions" (fma, add, mul, div, sqrt of .f64).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .bitfield import bit_length
-from .formats import FORMATS
-from .integer import multiply_high_u64
-from .rounding import nudge, pack, unpack
+from .rounding import F64, U64, add_odd, nudge, signed_zero, sum_error
+from .wide_fma import fma_finite
 
-F64, U64 = np.float64, np.uint64
-FORMAT = FORMATS["f64"]
-
-Wide = tuple[np.ndarray, np.ndarray]  # (high, low)
-TOP = 126  # the bits that a normalised term takes: one is left for a carry
+SPLITTER = F64(2**27 + 1)
+# Between these, no part of a sum over- or underflows.
+SMALL, LARGE = F64(2.0**-900), F64(2.0**900)
+# Between these, no factor overflows when it is split, and no error of a product underflows.
+SMALL_FACTOR, LARGE_FACTOR = F64(2.0**-450), F64(2.0**450)
 
 
-def wide_length(x: Wide) -> np.ndarray:
-    high, low = x
-    return np.where(high != 0, 64 + bit_length(high), bit_length(low))
+def split(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The halves of a significand: a = high + low, products of halves are exact (Veltkamp)."""
+    scaled = a * SPLITTER
+    high = scaled - (scaled - a)
+    return high, a - high
 
 
-def shift_left(x: Wide, n: np.ndarray) -> Wide:
-    """By 0 to 127 bits; numpy's shifts by 64 and more give 0."""
-    high, low, by = x[0], x[1], n.astype(U64)
-    rest, far = U64(64) - np.minimum(by, U64(64)), by - np.minimum(by, U64(64))
-    return (high << by) | np.where(by < 64, low >> rest, low << far), low << by
+def product_error(a: np.ndarray, b: np.ndarray, product: np.ndarray) -> np.ndarray:
+    """What `product`, a * b rounded to nearest, lacks; exact (Dekker)."""
+    (a_high, a_low), (b_high, b_low) = split(a), split(b)
+    error = a_high * b_high - product
+    return ((error + a_high * b_low) + a_low * b_high) + a_low * b_low
 
 
-def shift_right(x: Wide, n: np.ndarray) -> Wide:
-    """By any number of bits, the last bit set if any was lost."""
-    high, low, by = x[0], x[1], np.minimum(n, 128).astype(U64)
-    near, far = np.minimum(by, U64(64)), by - np.minimum(by, U64(64))
-    into_low = np.where(by < 64, high << (U64(64) - near), high >> far)
-    kept = np.where(by < 64, low >> near, U64(0)) | into_low
-    lost_low = np.where(by < 64, (low >> near) << near != low, low != 0)
-    lost_high = (far > 0) & ((high >> far) << far != high)
-    return high >> by, kept | (lost_low | lost_high)
-
-
-def add_wide(x: Wide, y: Wide) -> Wide:
-    low = x[1] + y[1]
-    return x[0] + y[0] + (low < x[1]), low
-
-
-def subtract_wide(x: Wide, y: Wide) -> Wide:
-    return x[0] - y[0] - (x[1] < y[1]), x[1] - y[1]
-
-
-def where_wide(condition: np.ndarray, x: Wide, y: Wide) -> Wide:
-    return np.where(condition, x[0], y[0]), np.where(condition, x[1], y[1])
-
-
-def normalise(x: Wide, exponent: np.ndarray) -> tuple[Wide, np.ndarray]:
-    """Shifted until TOP bits long, with the exponent to match; zero gets a very small one."""
-    length = wide_length(x)
-    zero = length == 0
-    up = np.where(zero, 0, TOP - length)
-    return shift_left(x, up), np.where(zero, -(1 << 20), exponent - up)
-
-
-def fma_finite(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
-    """Bits of a * b + c for finite operands (bits), rounded once."""
-    (a_sign, a_exp, a_sig), (b_sign, b_exp, b_sig), (c_sign, c_exp, c_sig) = (
-        unpack(x, FORMAT) for x in np.broadcast_arrays(a, b, c)
-    )
-    p_sign = a_sign ^ b_sign
-    product, p_exp = normalise((multiply_high_u64(a_sig, b_sig), a_sig * b_sig), a_exp + b_exp)
-    addend, c_exp = normalise((np.zeros_like(c_sig), c_sig), c_exp)
-
-    exponent = np.maximum(p_exp, c_exp)
-    product, addend = shift_right(product, exponent - p_exp), shift_right(addend, exponent - c_exp)
-    bigger = (product[0] > addend[0]) | ((product[0] == addend[0]) & (product[1] >= addend[1]))
-    large, small = where_wide(bigger, product, addend), where_wide(bigger, addend, product)
-    total = where_wide(p_sign == c_sign, add_wide(large, small), subtract_wide(large, small))
-
-    zero = (total[0] | total[1]) == 0
-    exact_zero = np.where(p_sign == c_sign, p_sign, mode == "rm")
-    negative = np.where(zero, exact_zero, np.where(bigger, p_sign, c_sign))
-    # 62 bits are plenty for 53; the rest goes into the last of them.
-    cut = np.maximum(wide_length(total) - 62, 0)
-    high, low = shift_right(total, cut)
-    return pack(negative, exponent + cut, low, FORMAT, mode)
+def between(a: np.ndarray, small: np.float64, large: np.float64) -> np.ndarray:
+    """Whether a magnitude is within bounds, or zero; NaN is not."""
+    magnitude = np.abs(a)
+    return (magnitude <= large) & ((magnitude >= small) | (magnitude == 0))
 
 
 def fma(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
     """a * b + c of float64 arrays, rounded once."""
+    product = a * b
+    error = product_error(a, b, product)
+    lower = c + error
+    upper = product + lower
+    rest = add_odd(sum_error(c, error, lower), sum_error(product, lower, upper))
+    total = upper + rest
+    zero = total == 0
+    result = nudge(total, sum_error(upper, rest, total), mode)
+    if zero.any():
+        result = np.where(zero, product + c, result)  # the parts have lost its sign
+        result = signed_zero(result, product, c) if mode == "rm" else result
+    easy = between(a, SMALL_FACTOR, LARGE_FACTOR) & between(b, SMALL_FACTOR, LARGE_FACTOR)
+    easy = easy & between(c, SMALL, LARGE) & ((np.abs(total) >= SMALL) | zero)
+    return result if easy.all() else with_hard_rows(result, ~easy, (a, b, c), mode)
+
+
+def with_hard_rows(
+    result: np.ndarray, hard: np.ndarray, operands: tuple[np.ndarray, ...], mode: str
+) -> np.ndarray:
+    """`result`, but for the rows near the ends of the range, or not finite."""
+    a, b, c = (np.broadcast_to(x, result.shape)[hard] for x in operands)
     finite_product = np.isfinite(a) & np.isfinite(b)
     finite = finite_product & np.isfinite(c)
     safe = (np.where(finite, x, F64(1)).view(U64) for x in (a, b, c))
-    result = fma_finite(*safe, mode).view(F64)
-    if finite.all():
-        return result
+    exact = fma_finite(*safe, mode).view(F64)
+    result = result.copy()
     # A finite product never matters beside an infinity, even if it would overflow alone.
-    return np.where(finite, result, np.where(finite_product, c, a * b + c))
+    result[hard] = np.where(finite, exact, np.where(finite_product, c, a * b + c))
+    return result
 
 
 def add(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
-    return a + b if mode == "rn" else fma(a, np.ones(1), b, mode)
+    """The nearest sum corrected by its error; large sums by way of fma, which may overflow."""
+    total = a + b
+    if mode == "rn":
+        return total
+    if not np.abs(total).max() <= LARGE:
+        return fma(a, np.ones(1), b, mode)
+    total = nudge(total, sum_error(a, b, total), mode)
+    return signed_zero(total, a, b) if mode == "rm" else total
 
 
 def subtract(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
-    return a - b if mode == "rn" else fma(a, np.ones(1), -b, mode)
+    return a - b if mode == "rn" else add(a, -b, mode)
 
 
 def multiply(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:

@@ -58,6 +58,8 @@ def shr(form: Form) -> Fn:
     """Fills with the sign for signed types, else with zeros."""
     outer, inner = UNSIGNED[form.nbits], SIGNED[form.nbits]
     if form.signed:
+        if form.nbits == 32:
+            return lambda a, n: (a.view(inner) >> n.view(inner)).view(outer)
         last = np.uint32(form.nbits - 1)
         return lambda a, n: (a.view(inner) >> np.minimum(n, last).astype(inner)).view(outer)
     if form.nbits == 16:
@@ -164,13 +166,24 @@ def prmt(form: Form) -> Fn:
 
 
 def permute(a: np.ndarray, b: np.ndarray, selector: np.ndarray) -> np.ndarray:
-    both = (b.astype(np.uint64) << np.uint64(32)) | a
-    total = np.zeros(1, np.uint32)
+    if len(selector) == 1:
+        return permute_alike(a, b, int(selector[0]))
+    both, total = (b.astype(np.uint64) << np.uint64(32)) | a, np.zeros(1, np.uint32)
     for i in range(4):
         nibble = selector >> np.uint32(4 * i)
         byte = (both >> ((nibble & np.uint32(7)) << np.uint32(3))).astype(np.uint8)
-        sign = (nibble & np.uint32(8)) != 0
-        if sign.any():
-            byte = np.where(sign, (byte.view(np.int8) >> np.int8(7)).view(np.uint8), byte)
+        signs = (byte.view(np.int8) >> np.int8(7)).view(np.uint8)
+        byte = np.where((nibble & np.uint32(8)) != 0, signs, byte)
         total = total | (byte.astype(np.uint32) << np.uint32(8 * i))
     return total
+
+
+def permute_alike(a: np.ndarray, b: np.ndarray, selector: int) -> np.ndarray:
+    """The same bytes for all lanes, as when the selector is an immediate."""
+    sources = [np.ascontiguousarray(x).view(np.uint8).reshape(-1, 4) for x in (a, b)]
+    total = np.empty((max(len(a), len(b)), 4), np.uint8)
+    for i in range(4):
+        nibble = selector >> (4 * i)
+        byte = sources[(nibble >> 2) & 1][:, nibble & 3]
+        total[:, i] = (byte.view(np.int8) >> np.int8(7)).view(np.uint8) if nibble & 8 else byte
+    return total.view(np.uint32).reshape(-1)

@@ -34,25 +34,19 @@ def nudge(value: np.ndarray, error: np.ndarray, mode: str) -> np.ndarray:
     """
     if mode == "rn":
         return value
-    above, below = error > 0, error < 0
-    if not (above.any() or below.any()):
-        return value
-    unsigned, signed = UNSIGNED[8 * value.itemsize], SIGNED[8 * value.itemsize]
-    bits, negative = value.view(unsigned), np.signbit(value)
-    outwards, inwards = (
-        (above & ~negative) | (below & negative),
-        (above & negative) | (below & ~negative),
-    )
-    if mode == "rz":
-        step = -inwards.astype(signed)
-    elif mode == "rm":
-        step = np.where(below, np.where(negative, signed(1), signed(-1)), signed(0))
-    elif mode == "rp":
-        step = np.where(above, np.where(negative, signed(-1), signed(1)), signed(0))
+    unsigned = UNSIGNED[8 * value.itemsize]
+    bits = value.view(unsigned)
+    too_large = np.signbit(value) != np.signbit(error)  # in magnitude, where there is an error
+    if mode == "odd":
+        wrong = (np.abs(error) > 0) & ((bits & unsigned(1)) == 0)
+    elif mode == "rz":
+        wrong = (np.abs(error) > 0) & too_large
     else:
-        even = (bits & unsigned(1)) == 0
-        step = (outwards & even).astype(signed) - (inwards & even).astype(signed)
-    return (bits + step.view(unsigned)).view(value.dtype)
+        wrong = error < 0 if mode == "rm" else error > 0
+    if not wrong.any():
+        return value
+    # One step outwards, or outwards less two; a step over a power of two changes the exponent too.
+    return (bits + wrong - ((wrong & too_large) * unsigned(2))).view(value.dtype)
 
 
 def sum_error(x: np.ndarray, y: np.ndarray, total: np.ndarray) -> np.ndarray:
@@ -104,8 +98,10 @@ def to_bf16(x: np.ndarray, mode: str) -> np.ndarray:
     else:
         lost, negative = (bits & U32(0xFFFF)) != 0, (bits >> U32(31)) != 0
         rounded = upper + (lost & (negative == (mode == "rm")))
-    nan = (bits & U32(0x7FFFFFFF)) > U32(0x7F800000)
-    return np.where(nan, U32(0x7FFF), rounded).astype(np.uint16)
+    peak = x.max()
+    if peak != peak:
+        rounded = np.where(np.isnan(x), U32(0x7FFF), rounded)
+    return rounded.astype(np.uint16)
 
 
 def result_flusher(kind: str, encode: Fn) -> Fn:

@@ -18,8 +18,7 @@ MODES = ("rn", "rz", "rm", "rp")
 
 LOW29 = U64(0x1FFFFFFF)  # the bits of a float64 that a float32 lacks
 HALF29 = U64(0x10000000)
-MAGNITUDE = U64((1 << 63) - 1)
-TINY = U64((1023 - 126) << 52)  # the float64 bits of the smallest normal float32
+SMALLEST_NORMAL = F64(2.0**-126)  # of float32
 
 
 def fma32_nearest(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
@@ -31,15 +30,17 @@ def fma32_nearest(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     product, addend = a.astype(F64) * b.astype(F64), c.astype(F64)
     total = product + addend
     bits = total.view(U64)
-    below = (bits & MAGNITUDE) - U64(1)  # wraps for zero, which is exact
-    if ((bits & LOW29) == HALF29).any() or below.min() < TINY:
+    if ((bits & LOW29) == HALF29).any() or has_tiny(total):
         total = add_odd(product, addend)
     return total.astype(F32)
 
 
-def two64(fn: Fn) -> Fn:
-    """A float64 operation of any mode, bound to one of them."""
-    return lambda mode: lambda a, b: fn(a, b, mode)
+def has_tiny(total: np.ndarray) -> bool:
+    """Whether a value is subnormal as float32, zero apart."""
+    magnitude = np.abs(total)
+    if magnitude.min() >= SMALLEST_NORMAL:
+        return False
+    return bool(((magnitude < SMALLEST_NORMAL) & (magnitude > 0)).any())
 
 
 # float64 operands to the exact result, or one with bits enough to round again. The mode decides the
