@@ -81,7 +81,7 @@ class Source:
         have = ", ".join(snippet.name for snippet in self.snippets) or "none"
         raise SnippetError(
             f"snippet {name!r} must be marked in {self.name}, got no such marker. It marks: "
-            f"{have}. Ask for one of these, or put `// snippet: {name}` and `// end snippet` around it."
+            f"{have}. Ask for one of these, or put `// snippet: {name}` before the region."
         )
 
     def constant(self, name: str) -> int:
