@@ -84,9 +84,9 @@ class NamedBarriers:
 
     def arrive(
         self,
+        number: int,
         active: Mask,
         live: Mask,
-        barrier: NDArray[np.uint32],
         count: NDArray[np.uint32] | None = None,
         predicate: Mask | None = None,
         *,
@@ -94,25 +94,38 @@ class NamedBarriers:
     ) -> Mask:
         """Lanes of `active` arrive, and wait unless this is bar.arrive; the lanes that may go on.
 
-        `barrier`, `count` and `predicate` have one element a lane or one for all. Among the lanes
-        that may go are those that waited already. `live`: the threads that have not exited.
+        `count` and `predicate` have one element a lane or one for all. Among the lanes that may go
+        are those that waited already. `live`: the threads that have not exited.
         """
-        every = active.reshape(self.shape)
-        live = live.reshape(self.shape)
-        released = np.zeros(self.shape, np.bool_)
-        for number in np.unique(np.broadcast_to(barrier, active.shape)[active]).tolist():
-            lanes = every & np.broadcast_to(barrier == number, active.shape).reshape(self.shape)
-            released |= self._arrive_at(number, lanes, live, count, predicate, waits)
-        return released.reshape(-1)
+        lanes, alive = active.reshape(self.shape), live.reshape(self.shape)
+        state = self._barriers.get(number)
+        fresh = state is None or not state.arrivals.any()
+        if fresh and count is None and predicate is None and waits:
+            here = lanes.any(axis=1)
+            if (lanes[here] == alive[here]).all():
+                return active
+        if state is None:
+            state = self._barriers[number] = _Barrier(*self.shape)
+        needed = np.zeros(self.shape[0], np.int64)
+        if count is not None:
+            counts = np.broadcast_to(count, active.shape).reshape(self.shape)
+            needed = np.where(lanes, counts, 0).max(axis=1).astype(np.int64)
+        state.note(lanes, alive, needed, waits)
+        if predicate is not None:
+            said = np.broadcast_to(predicate, active.shape).reshape(self.shape)
+            state.yes += (lanes & said).sum(axis=1)
+            state.no += (lanes & ~said).sum(axis=1)
+        return self._let_go(state, alive).reshape(-1)
 
-    def exited(self, live: Mask) -> Mask:
-        """Threads have exited: the waiting lanes that need not wait for them any longer."""
-        live = live.reshape(self.shape)
-        released = np.zeros(self.shape, np.bool_)
-        for state in self._barriers.values():
+    def exited(self, live: Mask) -> list[tuple[int, Mask]]:
+        """Threads have exited: barriers that open for it, each with the lanes that waited there."""
+        opened = []
+        for number, state in self._barriers.items():
             if state.waiting.any():
-                released |= self._let_go(state, live)
-        return released.reshape(-1)
+                released = self._let_go(state, live.reshape(self.shape)).reshape(-1)
+                if released.any():
+                    opened.append((number, released))
+        return opened
 
     def unfinished(self, live: Mask) -> list[Unfinished]:
         """Barriers on which somebody waits; `needed` counts threads, `arrived` too."""
@@ -125,34 +138,6 @@ class NamedBarriers:
                 arrived = int(state.arrivals[block].sum())
                 found.append(Unfinished(block, number, arrived, needed, waiting))
         return found
-
-    def _arrive_at(
-        self,
-        number: int,
-        lanes: Mask,
-        live: Mask,
-        count: NDArray[np.uint32] | None,
-        predicate: Mask | None,
-        waits: bool,
-    ) -> Mask:
-        state = self._barriers.get(number)
-        fresh = state is None or not state.arrivals.any()
-        if fresh and count is None and predicate is None and waits:
-            here = lanes.any(axis=1)
-            if (lanes[here] == live[here]).all():
-                return lanes
-        if state is None:
-            state = self._barriers[number] = _Barrier(*self.shape)
-        needed = np.zeros(self.shape[0], np.int64)
-        if count is not None:
-            counts = np.broadcast_to(count, lanes.size).reshape(self.shape)
-            needed = np.where(lanes, counts, 0).max(axis=1).astype(np.int64)
-        state.note(lanes, live, needed, waits)
-        if predicate is not None:
-            said = np.broadcast_to(predicate, lanes.size).reshape(self.shape)
-            state.yes += (lanes & said).sum(axis=1)
-            state.no += (lanes & ~said).sum(axis=1)
-        return self._let_go(state, live)
 
     def _let_go(self, state: _Barrier, live: Mask) -> Mask:
         """Complete what can complete, and leave each released lane the result of its reduction."""
