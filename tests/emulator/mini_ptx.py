@@ -1,7 +1,7 @@
 """Evaluates the short PTX sequences of the recorded ALU variants, straight from `alu.find`.
 
-For tests of the instruction functions alone: it knows registers, immediates, guards, `{}` packing and
-nothing else of PTX, and shares no code with the emulator's parser and core.
+For tests of the instruction functions alone: it knows registers, immediates, guards, `{}` packing
+and nothing else of PTX, and shares no code with the emulator's parser and core.
 """
 
 from __future__ import annotations
@@ -80,18 +80,16 @@ def evaluate(ptx: str, registers: Registers) -> None:
     """Run every statement; results go to the registers. Raises LookupError for an unknown form."""
     carry: np.ndarray | None = None
     for statement in filter(None, (s.strip() for s in ptx.split(";"))):
-        guard = None
-        if statement[0] == "@":
-            guard, statement = statement[1:].split(" ", 1)
-        name, rest = statement.split(" ", 1)
+        guard, _, guarded = statement.partition(" ") if statement[0] == "@" else ("", "", statement)
+        name, rest = guarded.split(" ", 1)
         opcode, *mods = name.split(".")
         before = dict(registers.values)
         if "{" in rest:
             move_vector(mods[0], split_operands(rest), registers)
         else:
             carry = step(opcode, tuple(mods), split_operands(rest), registers, carry)
-        if guard is not None:
-            mask = registers.read(guard, "pred")
+        if guard:
+            mask = registers.read(guard[1:], "pred")
             for register, value in before.items():
                 registers.values[register] = np.where(mask, registers.values[register], value)
 

@@ -1,16 +1,16 @@
 """The arithmetic and logic instructions of PTX, on arrays of raw bits.
 
-Models what `find` knows; each file of this package defines a part of the instruction set, one small
-function an instruction, in its table. Does not model memory, control flow, synchronisation, moves of
-symbols and special registers, or the approximations whose bits PTX leaves open. Follows the PTX ISA,
-"Instruction Set".
+Models what `find` knows; each file of this package defines a part of the instruction set, one
+small function an instruction, in its table. Does not model memory, control flow, synchronisation,
+moves of symbols and special registers, or the approximations whose bits PTX leaves open. Follows
+the PTX ISA, "Instruction Set".
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from . import (
+from lesson.emulator.alu import (
     bitfield,
     carry,
     compare,
@@ -24,7 +24,7 @@ from . import (
     packed,
     select,
 )
-from .forms import Alu, Definition, Form
+from lesson.emulator.alu.forms import Alu, Definition, Form
 
 __all__ = ["Alu", "find"]
 

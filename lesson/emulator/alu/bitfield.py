@@ -1,15 +1,15 @@
 """Bit fields and bit counts.
 
-Models bfe, bfi, brev, popc, clz, bfind, szext, bmsk and fns. Follows the PTX ISA, "Integer Arithmetic
-Instructions". Of positions and lengths the 32-bit bfe and bfi take the low 8 bits, as its pseudocode
-says; the 64-bit ones take all bits, as the chip does.
+Models bfe, bfi, brev, popc, clz, bfind, szext, bmsk and fns. Follows the PTX ISA, "Integer
+Arithmetic Instructions". Of positions and lengths the 32-bit bfe and bfi take the low 8 bits, as
+its pseudocode says; the 64-bit ones take all bits, as the chip does.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .forms import INT32_64, SIGNED, UNSIGNED, Fn, Form, Table
+from lesson.emulator.alu.forms import INT32_64, SIGNED, UNSIGNED, Fn, Form, Table
 
 TABLE = Table()
 define = TABLE.define
@@ -87,7 +87,7 @@ def clz(form: Form) -> Fn:
 
 @define("bfind", INT32_64, "T -> u32", flags="shiftamt")
 def bfind(form: Form) -> Fn:
-    """The highest bit that differs from the sign, or how far it is from the top; ~0 if none does."""
+    """The highest bit that differs from the sign, or its distance from the top; ~0 if none does."""
     inner, outer, last = SIGNED[form.nbits], UNSIGNED[form.nbits], form.nbits - 1
     signed, as_shift = form.signed, "shiftamt" in form.flags
 

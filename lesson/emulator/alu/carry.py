@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .forms import INT32_64, Fn, Form, Table
-from .integer import multiply_high
+from lesson.emulator.alu.forms import INT32_64, Fn, Form, Table
+from lesson.emulator.alu.integer import multiply_high
 
 TABLE = Table()
 define = TABLE.define

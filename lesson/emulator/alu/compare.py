@@ -1,8 +1,8 @@
 """Comparison: setp and set.
 
-Models both over integers, bits, f32, f64 and the half types, with .ftz, a second (negated) predicate
-and the combination with a third. Follows the PTX ISA, "Comparison and Selection Instructions" and
-"Half Precision Comparison Instructions".
+Models both over integers, bits, f32, f64 and the half types, with .ftz, a second (negated)
+predicate and the combination with a third. Follows the PTX ISA, "Comparison and Selection
+Instructions" and "Half Precision Comparison Instructions".
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .forms import BITS, INTS, NBITS, SIGNED, Fn, Form, Table, storage
-from .formats import flusher, lanes_of, to_values
+from lesson.emulator.alu.formats import flusher, lanes_of, to_values
+from lesson.emulator.alu.forms import BITS, INTS, NBITS, SIGNED, Fn, Form, Table, storage
 
 TABLE = Table()
 define = TABLE.define

@@ -1,8 +1,8 @@
 """cvt to, from and between floating-point types.
 
 Models integers to floats and back (saturating; what NaN becomes is as recorded), floats to floats
-with every rounding mode, rounding to integral values, .ftz, .sat, .relu, .satfinite, packed pairs and
-tf32. FP8 is in `convert_fp8`; stochastic rounding and the FP6 and FP4 formats are not modelled.
+with every rounding mode, rounding to integral values, .ftz, .sat, .relu, .satfinite, packed pairs
+and tf32. FP8 is in `convert_fp8`; stochastic rounding and the FP6 and FP4 formats are not modelled.
 Follows the PTX ISA, "cvt".
 """
 
@@ -10,13 +10,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from .convert_integer import KINDS, bounds, read, write
-from .floats import saturate
-from .formats import FORMATS, flusher, to_values
-from .forms import NBITS, UNSIGNED, Fn, Form, Table, is_signed
-from .half import relu
-from .rounding import F32, F64, from_integer, result_flusher, to_bf16, to_f16, to_f32
-from .single import MODES
+from lesson.emulator.alu.convert_integer import KINDS, bounds, read, write
+from lesson.emulator.alu.floats import saturate
+from lesson.emulator.alu.formats import FORMATS, flusher, to_values
+from lesson.emulator.alu.forms import NBITS, UNSIGNED, Fn, Form, Table, is_signed
+from lesson.emulator.alu.half import relu
+from lesson.emulator.alu.rounding import (
+    F32,
+    F64,
+    from_integer,
+    result_flusher,
+    to_bf16,
+    to_f16,
+    to_f32,
+)
+from lesson.emulator.alu.single import MODES
 
 TABLE = Table()
 define = TABLE.define
@@ -53,7 +61,7 @@ def encode(kind: str, mode: str) -> Fn:
 
 
 def integer_to_float(target: str, source: str, mode: str) -> Fn:
-    """Integer bits to float bits. Up to 32 bits are exact in float64; of 64 bits only nearest is."""
+    """Integer bits to float bits. Up to 32 bits are exact in float64, more need not be."""
     value = read(source)
     if mode == "rn" and target in ("f32", "f64"):
         dtype, bits = (F32, np.uint32) if target == "f32" else (F64, np.uint64)
@@ -125,7 +133,7 @@ def to_integers(form: Form) -> Fn | None:
 
 
 def rounding_mode(form: Form) -> str | None:
-    """The mode in which a float-to-float conversion rounds; None where PTX wants one or has none."""
+    """How a float-to-float conversion rounds; None where PTX wants a mode, or where it has none."""
     target, source = form.types
     mode, narrows = form.choice(*MODES), (target, source) not in WIDENINGS
     return mode or None if narrows else (None if mode else "rn")

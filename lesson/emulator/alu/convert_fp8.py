@@ -1,18 +1,18 @@
 """cvt to and from the FP8 formats e4m3 and e5m2, packed in pairs.
 
-Models conversions from two f32 or one f16x2 (to nearest, saturating to finite values) and to f16x2,
-with .relu. Follows the PTX ISA, "cvt", and the OCP FP8 specification for e4m3, which has no infinity
-and one NaN.
+Models conversions from two f32, one f16x2 or one bf16x2 (to nearest, saturating to finite values)
+and to f16x2, with .relu. Follows the PTX ISA, "cvt", and the OCP FP8 specification for e4m3, which
+has no infinity and one NaN.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .formats import FORMATS, lanes_of, to_values
-from .forms import Fn, Form, Table
-from .half import relu
-from .rounding import F64, pack, unpack
+from lesson.emulator.alu.formats import FORMATS, lanes_of, to_values
+from lesson.emulator.alu.forms import Fn, Form, Table
+from lesson.emulator.alu.half import relu
+from lesson.emulator.alu.rounding import F64, pack, unpack
 
 TABLE = Table()
 define = TABLE.define

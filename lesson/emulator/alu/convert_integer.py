@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .forms import NBITS, SIGNED, UNSIGNED, Fn, Form, Table, is_signed, storage
+from lesson.emulator.alu.forms import NBITS, SIGNED, UNSIGNED, Fn, Form, Table, is_signed, storage
 
 TABLE = Table()
 define = TABLE.define

@@ -1,16 +1,16 @@
 """float64 arithmetic that numpy lacks: fused multiply-add, and results in every rounding mode.
 
-Away from the ends of the range, fma is a sum of error-free parts, one of them rounded to odd (Boldo
-and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Near them it is done in integers
-by `wide_fma`. Follows the PTX ISA, "Floating Point Instructions" (fma, add, mul, div, sqrt of .f64).
+Away from the ends of the range, fma is a sum of error-free parts, one of them rounded to odd
+(Boldo and Melquiond, "Emulation of FMA and correctly rounded sums", 2008). Near them it is done in
+integers by `wide_fma`. Follows the PTX ISA, "Floating Point Instructions" of type .f64.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .rounding import F64, U64, add_odd, nudge, signed_zero, sum_error
-from .wide_fma import fma_finite
+from lesson.emulator.alu.rounding import F64, U64, add_odd, nudge, signed_zero, sum_error
+from lesson.emulator.alu.wide_fma import fma_finite
 
 SPLITTER = F64(2**27 + 1)
 # Between these, no part of a sum over- or underflows.

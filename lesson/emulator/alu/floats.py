@@ -1,19 +1,19 @@
 """Floating-point instructions of type .f32, .f32x2 and .f64.
 
-Models add, sub, mul, fma, mad, div, rcp, sqrt in the four rounding modes, abs, neg, min and max, with
-.ftz, .sat, .NaN and .xorsign.abs. Does not model the approximations (.approx, .full, ex2, lg2, sin,
-cos, tanh, rsqrt): PTX gives error bounds for them, not bits. Follows the PTX ISA, "Floating Point
-Instructions". An f32 instruction that makes a NaN makes 0x7FFFFFFF, whatever NaN went in.
+Models add, sub, mul, fma, mad, div, rcp, sqrt in the four rounding modes, abs, neg, min and max,
+with .ftz, .sat, .NaN and .xorsign.abs. Does not model the approximations (.approx, .full, ex2, lg2,
+sin, cos, tanh, rsqrt): PTX gives error bounds for them, not bits. Follows the PTX ISA, "Floating
+Point Instructions". An f32 instruction that makes a NaN makes 0x7FFFFFFF, whatever NaN went in.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .forms import Fn, Form, Table, on_lanes
-from .formats import FORMATS, flusher
-from .rounding import result_flusher, to_f32
-from .single import ARITHMETIC64, EXTREMA, MODES, exact32, rounded32
+from lesson.emulator.alu.formats import FORMATS, flusher
+from lesson.emulator.alu.forms import Fn, Form, Table, on_lanes
+from lesson.emulator.alu.rounding import result_flusher, to_f32
+from lesson.emulator.alu.single import ARITHMETIC64, EXTREMA, MODES, exact32, rounded32
 
 TABLE = Table()
 define = TABLE.define

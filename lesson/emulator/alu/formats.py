@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .forms import NBITS, UNSIGNED, Fn
+from lesson.emulator.alu.forms import NBITS, UNSIGNED, Fn
 
 
 @dataclass(frozen=True)

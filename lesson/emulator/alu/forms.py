@@ -1,12 +1,12 @@
-"""What an ALU instruction is here: a form (opcode, modifiers, types) and the function that computes it.
+"""An ALU instruction: its form (opcode, modifiers, types) and the function that computes it.
 
-Models: the split of a PTX opcode into a name, flags and types, and the tables in which each file of
-this package defines its instructions. Does not: any arithmetic. Follows the PTX ISA, "Instruction
+Models the split of a PTX opcode into a name, flags and types, and the tables in which each file of
+this package defines its instructions. Does no arithmetic. Follows the PTX ISA, "Instruction
 Statements" and "Types".
 
-Values are raw bits. An operand is an array of shape (n,) or (1,) in the type's storage: `uint16` for
-8- and 16-bit types, `uint32`, `uint64`, or `bool` for a predicate. An 8-bit value is zero-extended,
-as an operand and as a result. Functions are pure and shape-agnostic, and expect their caller to have
+Values are raw bits. An operand is an array of shape (n,) or (1,) in the type's storage: `uint16`
+for 8- and 16-bit types, `uint32`, `uint64`, or `bool` for a predicate. An 8-bit value is
+zero-extended, as an operand and as a result. Functions are pure, and expect their caller to have
 set `np.errstate(all="ignore")`.
 """
 

@@ -1,6 +1,6 @@
 """Half precision: .f16, .bf16 and their packed pairs.
 
-Models add, sub, mul, fma, min, max, abs and neg with .ftz, .sat, .relu, .NaN, .xorsign.abs and .oob.
+Models add, sub, mul, fma, min, max, abs, neg with .ftz, .sat, .relu, .NaN, .xorsign.abs and .oob.
 Sums and products of two halves are computed in float32, whose 24 bits are enough to round twice
 without harm (f16: 24 >= 2 * 11 + 2); fma in float64, rounded to odd. Follows the PTX ISA, "Half
 Precision Floating Point Instructions". A NaN that comes out is 0x7FFF.
@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from .floats import saturate, xorsign
-from .formats import FORMATS, flusher, to_values
-from .forms import Fn, Form, Table, on_lanes
-from .rounding import F64, add_odd, result_flusher, to_bf16, to_f16
-from .single import EXTREMA
+from lesson.emulator.alu.floats import saturate, xorsign
+from lesson.emulator.alu.formats import FORMATS, flusher, to_values
+from lesson.emulator.alu.forms import Fn, Form, Table, on_lanes
+from lesson.emulator.alu.rounding import F64, add_odd, result_flusher, to_bf16, to_f16
+from lesson.emulator.alu.single import EXTREMA
 
 TABLE = Table()
 define = TABLE.define

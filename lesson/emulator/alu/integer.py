@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .forms import INTS, SIGNED, UNSIGNED, Fn, Form, Table, on_signed
+from lesson.emulator.alu.forms import INTS, SIGNED, UNSIGNED, Fn, Form, Table, on_signed
 
 TABLE = Table()
 define = TABLE.define

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from .forms import BITS, INTS, SIGNED, UNSIGNED, Fn, Form, Table
+from lesson.emulator.alu.forms import BITS, INTS, SIGNED, UNSIGNED, Fn, Form, Table
 
 TABLE = Table()
 define = TABLE.define

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .forms import Fn, Form, Table, is_signed, on_lanes
+from lesson.emulator.alu.forms import Fn, Form, Table, is_signed, on_lanes
 
 TABLE = Table()
 define = TABLE.define

@@ -1,13 +1,13 @@
 """Rounding to a floating-point format in every mode, exactly.
 
-Models the modes rn, rz, rm, rp and rna of PTX, and "odd": cut off, then set the last bit if anything
-was lost. A value rounded to odd with at least two bits to spare can be rounded again, in any mode, to
-the result that one rounding would have given (Boldo and Melquiond, "Emulation of FMA and correctly
-rounded sums", 2008). float32 arithmetic goes through float64 that way. Follows the PTX ISA,
-"Rounding Modifiers".
+Models the modes rn, rz, rm, rp and rna of PTX, and "odd": cut off, then set the last bit if
+anything was lost. A value rounded to odd with at least two bits to spare can be rounded again, in
+any mode, to the result that one rounding would have given (Boldo and Melquiond, "Emulation of FMA
+and correctly rounded sums", 2008). float32 arithmetic goes through float64 that way. Follows the
+PTX ISA, "Rounding Modifiers".
 
-Two ways lead to a rounded result: `nudge` corrects numpy's round-to-nearest by the sign of its error,
-and `pack` rounds an integer significand.
+Two ways lead to a rounded result: `nudge` corrects numpy's round-to-nearest by the sign of its
+error, and `pack` rounds an integer significand.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .bitfield import bit_length
-from .formats import FORMATS, Format
-from .forms import NBITS, SIGNED, UNSIGNED, Fn
+from lesson.emulator.alu.bitfield import bit_length
+from lesson.emulator.alu.formats import FORMATS, Format
+from lesson.emulator.alu.forms import NBITS, UNSIGNED, Fn
 
 F32, F64 = np.float32, np.float64
 U32, U64 = np.uint32, np.uint64
@@ -107,9 +107,9 @@ def to_bf16(x: np.ndarray, mode: str) -> np.ndarray:
 def result_flusher(kind: str, encode: Fn) -> Fn:
     """Flushes what an instruction with .ftz gives: (bits, exact) -> bits.
 
-    The chip flushes a result that is subnormal after rounding to the format's precision, as if there
-    were no least exponent. Only a result equal to the smallest normal can be one that such rounding
-    leaves below it; `exact()` gives the values before rounding, and `encode` rounds them.
+    The chip flushes a result that is subnormal after rounding to the format's precision, as if
+    there were no least exponent. Only a result equal to the smallest normal can be one that such
+    rounding leaves below it; `exact()` gives the values before rounding, `encode` rounds them.
     """
     fmt, dtype = FORMATS[kind], UNSIGNED[NBITS[kind]]
     sign, normal = dtype(fmt.sign), dtype(fmt.smallest_normal)

@@ -1,15 +1,16 @@
 """Selection, moves between registers, and tests of a float's bits.
 
-Models selp, slct, mov of one register, testp and copysign: the instructions that pass the bits of a
-NaN through. Follows the PTX ISA, "Comparison and Selection Instructions", "mov", "testp", "copysign".
+Models selp, slct, mov of one register, testp and copysign: the instructions that pass the bits of
+a NaN through. Follows the PTX ISA, "Comparison and Selection Instructions", "mov", "testp" and
+"copysign".
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from .formats import FORMATS, flusher
-from .forms import BITS, INTS, NBITS, UNSIGNED, Fn, Form, Table
+from lesson.emulator.alu.formats import FORMATS, flusher
+from lesson.emulator.alu.forms import BITS, INTS, NBITS, UNSIGNED, Fn, Form, Table
 
 TABLE = Table()
 define = TABLE.define
@@ -17,7 +18,7 @@ define = TABLE.define
 WORDS = BITS + INTS + ("f32", "f64")
 
 
-@define("selp", WORDS + ("f16", "bf16"), "T T pred -> T")
+@define("selp", (*WORDS, "f16", "bf16"), "T T pred -> T")
 def selp(form: Form) -> Fn:
     """Exact modulo the width, and faster than `np.where`."""
     return lambda a, b, c: (a - b) * c + b
@@ -44,8 +45,8 @@ def mov(form: Form) -> Fn:
     return lambda a: a
 
 
-# Predicates of a float's bits without the sign, given its smallest normal and its infinity. The chip
-# counts zero as normal.
+# Predicates of a float's bits without the sign, given its smallest normal and its infinity. The
+# chip counts zero as normal.
 TESTS = {
     "finite": lambda a, normal, infinity: a < infinity,
     "infinite": lambda a, normal, infinity: a == infinity,

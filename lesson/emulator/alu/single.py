@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from . import exact64
-from .forms import Fn
-from .rounding import F32, F64, U64, add_odd, to_f32
+from lesson.emulator.alu import exact64
+from lesson.emulator.alu.forms import Fn
+from lesson.emulator.alu.rounding import F32, F64, U64, add_odd, to_f32
 
 MODES = ("rn", "rz", "rm", "rp")
 
