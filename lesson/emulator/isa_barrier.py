@@ -1,6 +1,9 @@
-"""Named barriers of a block, and the barrier of a cluster.
+"""Instructions of the barriers of a block and of a cluster.
 
-PTX ISA, "bar, barrier", "bar.warp.sync" is in `isa_warp`, "barrier.cluster". Counting is in `barriers`.
+PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier, bar.red,
+barrier.cluster"; who may go on is decided in `barriers`. Threads that may not are parked. `.aligned`
+only promises what is not needed here, and so do the semantics of barrier.cluster: memory is the same
+for all at once.
 """
 
 from __future__ import annotations
@@ -9,149 +12,198 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson.emulator.isa import Control, control, unsupported
-from lesson.emulator.lanes import EMPTY, Mask
-from lesson.emulator.ptx import Imm, Instr
-from lesson.emulator.simt import Parked
+from lesson.emulator.barriers import BARRIERS
+from lesson.emulator.isa import Control, Step, control, step, unsupported
+from lesson.emulator.lanes import EMPTY, Bits, Mask
+from lesson.emulator.operands import FunctionBuilder, Read, Write
+from lesson.emulator.ptx import Instr, Operand
+from lesson.emulator.simt import Group, Parked
+from lesson.errors import IllegalInstruction
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
-    from lesson.emulator.operands import FunctionBuilder
-    from lesson.emulator.simt import Group
+
+_NAMES = ("bar", "bar.cta", "barrier", "barrier.cta")
 
 
-def _released(m: Machine, mask: Mask) -> Mask:
-    """The lanes of a mask that a named barrier has let go; each is asked once."""
-    bits = mask.bits & m.released
-    n = int(np.count_nonzero(bits))
-    if n == 0:
-        return EMPTY
-    m.released &= ~bits
-    return mask if n == mask.n else Mask(bits, n)
+def _names(op: str) -> tuple[str, ...]:
+    return tuple(f"{name}.{op}" for name in _NAMES)
 
 
-def _told(m: Machine, instr: Instr, act: Mask, number: np.ndarray, released: np.ndarray | None) -> None:
-    """Tell the observers who arrived and who may go."""
-    lanes = act.idx
-    numbers = np.broadcast_to(m.of(number, act), act.n)
-    for observer in m.observers:
-        observer.bar_arrive(m, instr, lanes, numbers)
-    if released is None:
-        return
-    going = np.flatnonzero(released)
-    blocks = m.block_of[going]
-    for block in np.unique(blocks).tolist():
-        for observer in m.observers:
-            observer.bar_release(m, going[blocks == block], block, int(number[0]))
+def _by_number(m: Machine, instr: Instr, read: Read, R: list, act: Mask) -> list[tuple[int, Bits]]:
+    """The lanes of each barrier that they name."""
+    numbers = m.of(read(R), act)
+    largest = int(numbers.max())
+    if largest >= BARRIERS:
+        lane = m.lane_of(act, int(numbers.argmax())) if numbers.size > 1 else int(act.idx[0])
+        raise m.fault(
+            IllegalInstruction,
+            f"the number of a barrier must be below {BARRIERS}, got {largest}",
+            instr,
+            lane,
+            "A block has barriers 0 to 15; an mbarrier in shared memory is a barrier as well.",
+        )
+    if int(numbers.min()) == largest:
+        return [(largest, act.bits)]
+    found = []
+    for number in np.unique(numbers).tolist():
+        bits = np.zeros(m.nlanes, np.bool_)
+        bits[act.idx[numbers == number]] = True
+        found.append((number, bits))
+    return found
 
 
-def _operands(instr: Instr, b: FunctionBuilder, has_predicate: bool, has_result: bool) -> tuple:
-    """Readers of the barrier number, the thread count (or None) and the predicate (or None)."""
-    rest = list(instr.operands[has_result:])
-    predicate = b.read(rest.pop(), "pred") if has_predicate else None
-    number = b.read(rest.pop(0) if rest else Imm(0), "u32")
-    count = b.read(rest.pop(0), "u32") if rest else None
-    return number, count, predicate
-
-
-def _kind(instr: Instr) -> tuple[str, str]:
-    """sync, arrive or red; and the operation of red."""
-    mods = [mod for mod in instr.mods if mod not in ("cta", "aligned")]
-    if not mods or mods[0] not in ("sync", "arrive", "red"):
-        raise unsupported(instr)
-    return mods[0], mods[1] if len(mods) > 1 else ""
-
-
-@control("bar", "barrier")
-def build_bar(instr: Instr, b: FunctionBuilder) -> Control:
-    """`bar.sync a{, n}`, `bar.arrive a, n`, `bar.red.op d, a{, n}, p`."""
-    kind, op = _kind(instr)
-    is_red = kind == "red"
-    number, count, predicate = _operands(instr, b, is_red, is_red)
-    write = b.write(instr.operands[0], "u32" if op == "popc" else "pred") if is_red else None
-
-    def result(m: Machine, R: list, mask: Mask) -> None:
-        if write is None:
-            return
-        yes, asked = m.named_barriers.popc.reshape(-1), m.named_barriers.threads.reshape(-1)
-        value = {"popc": yes, "and": yes == asked, "or": yes > 0}[op]
-        write(R, value.copy(), mask)
-
-    def bar(m: Machine, group: Group) -> bool:
-        act, R = m.active(group.mask), group.R
-        ids = number(R)
-        if group.mask is None and count is None and not is_red and ids.size == 1 and kind == "sync" and not m.waits_at_bar:
-            if m.observers:
-                _told(m, instr, act, ids, act.bits)
-            group.block += 1
-            return False
-        counts = None if count is None else count(R)
-        says = None if predicate is None else predicate(R)
-        going = m.named_barriers.arrive(act.bits, m.everyone.bits, ids, counts, says, waits=kind != "arrive")
-        if m.observers:
-            _told(m, instr, act, ids, going)
-        m.released |= going
-        m.version += 1
-        m.waits_at_bar = True
-        if kind == "arrive":
-            m.simt.retest()
-            group.block += 1
-            return False
-        detail = {"barrier": m.each(ids, act)}
-        m.simt.park(Parked("bar", group, act, instr, lambda mask: _released(m, mask), lambda mask, late: result(m, R, mask), detail))
-        m.simt.retest()
-        return True
-
-    return bar
-
-
-@control("barrier.cluster")
-def build_cluster(instr: Instr, b: FunctionBuilder) -> Control:
-    """`barrier.cluster.arrive` goes on; `barrier.cluster.wait` waits for the phase of that arrival."""
-    known = {"cluster", "arrive", "wait", "aligned", "acquire", "release", "relaxed"}
-    if not known.issuperset(instr.mods):
-        raise unsupported(instr)
-
-    def arrive(m: Machine, group: Group) -> bool:
-        act = m.active(group.mask)
-        if m.observers:
+def opened(m: Machine, number: int, released: Bits) -> None:
+    """Lanes that waited at a barrier may go; tell the observers."""
+    if m.observers:
+        lanes = np.flatnonzero(released)
+        for block in np.unique(m.block_of[lanes]).tolist():
             for observer in m.observers:
-                observer.bar_arrive(m, instr, act.idx, np.full(act.n, -1))
-        done = m.cluster_barriers.arrive(act.bits, m.everyone.bits)
-        _opened(m, done)
+                observer.bar_release(m, lanes[m.block_of[lanes] == block], block, number)
+
+
+class Arrival:
+    """The operands that all forms have: the barrier, a count or none, a predicate or none."""
+
+    def __init__(
+        self,
+        instr: Instr,
+        f: FunctionBuilder,
+        number: Operand,
+        count: Operand | None,
+        said: Operand | None,
+    ) -> None:
+        self.instr = instr
+        self.number = f.read(number, "u32")
+        self.count = None if count is None else f.read(count, "u32")
+        self.said = None if said is None else f.read(said, "pred")
+
+    def arrive(self, m: Machine, R: list, mask: Mask | None, waits: bool) -> Bits:
+        """Lanes arrive; all lanes of the batch that may go on because of it."""
+        act = m.active(mask)
+        count = None if self.count is None else self.count(R)
+        said = None if self.said is None else self.said(R)
+        released = None
+        for number, bits in _by_number(m, self.instr, self.number, R, act):
+            if m.observers:
+                lanes = np.flatnonzero(bits)
+                for observer in m.observers:
+                    observer.bar_arrive(m, self.instr, lanes, np.full(lanes.size, number))
+            going = m.named_barriers.arrive(number, bits, m.everyone.bits, count, said, waits=waits)
+            opened(m, number, going)
+            released = going if released is None else released | going
+        m.version += 1
+        return released
+
+
+def _waiting(arrival: Arrival, finish: Write | None, result: str) -> Control:
+    """bar.sync, or bar.red if there is a result to write."""
+
+    def write_result(m: Machine, R: list, mask: Mask | None) -> None:
+        if finish is not None:
+            barriers = m.named_barriers
+            yes, asked = barriers.popc.reshape(-1), barriers.threads.reshape(-1)
+            finish(
+                R, yes if result == "popc" else yes == asked if result == "and" else yes > 0, mask
+            )
+
+    def sync(m: Machine, group: Group) -> bool:
+        mask, R = group.mask, group.R
+        act = m.active(mask)
+        released = arrival.arrive(m, R, mask, True)
+        going = act.bits & released
+        here = int(np.count_nonzero(going))
+        if int(np.count_nonzero(released)) > here:
+            m.released |= released & ~act.bits
+            m.simt.is_dirty = True
+        if here < act.n:
+            late = Mask(act.bits & ~going)
+
+            def poll(waiting: Mask) -> Mask:
+                bits = waiting.bits & m.released
+                return Mask(bits) if bits.any() else EMPTY
+
+            def release(free: Mask, is_timeout: bool) -> None:
+                m.released &= ~free.bits
+                write_result(m, R, free)
+
+            detail = {"barrier": m.each(arrival.number(R), late)}
+            m.simt.park(Parked("bar", group, late, arrival.instr, poll, release, detail))
+            if not here:
+                return True
+            group.mask = mask = Mask(going, here)
+        write_result(m, R, mask)
         group.block += 1
         return False
 
+    return sync
+
+
+@control(*_names("sync"))
+def build_sync(instr: Instr, f: FunctionBuilder) -> Control:
+    number, count = (*instr.operands, None)[:2]
+    return _waiting(Arrival(instr, f, number, count, None), None, "")
+
+
+@control(*_names("red"))
+def build_red(instr: Instr, f: FunctionBuilder) -> Control:
+    target, number, *counts, said = instr.operands
+    result = next((mod for mod in instr.mods if mod in ("popc", "and", "or")), "")
+    if not result or len(counts) > 1:
+        raise unsupported(instr)
+    write = f.write(target, "u32" if result == "popc" else "pred")
+    return _waiting(Arrival(instr, f, number, counts[0] if counts else None, said), write, result)
+
+
+@step(*_names("arrive"))
+def build_arrive(instr: Instr, f: FunctionBuilder) -> Step:
+    arrival = Arrival(instr, f, *instr.operands, None)
+
+    def arrive(m: Machine, R: list, mask: Mask | None) -> None:
+        m.released |= arrival.arrive(m, R, mask, False)
+        m.simt.is_dirty = True
+
+    return arrive
+
+
+# --------------------------------------------------------------------------------- clusters
+@step("barrier.cluster.arrive")
+def build_cluster_arrive(instr: Instr, f: FunctionBuilder) -> Step:
+    def arrive(m: Machine, R: list, mask: Mask | None) -> None:
+        act = m.active(mask)
+        for observer in m.observers:
+            observer.bar_arrive(m, instr, act.idx, np.full(act.n, -1))
+        done = m.cluster_barriers.arrive(act.bits, m.everyone.bits)
+        m.version += 1
+        m.simt.is_dirty = True
+        if m.observers and done.any():
+            per_cluster = m.padded_threads * m.cluster_nblocks
+            for cluster in np.flatnonzero(done).tolist():
+                everyone = m.everyone.idx
+                lanes = everyone[everyone // per_cluster == cluster]
+                for observer in m.observers:
+                    observer.bar_release(m, lanes, cluster * m.cluster_nblocks, -1)
+
+    return arrive
+
+
+@control("barrier.cluster.wait")
+def build_cluster_wait(instr: Instr, f: FunctionBuilder) -> Control:
     def wait(m: Machine, group: Group) -> bool:
         act = m.active(group.mask)
-        going = _passing(m, act)
-        if going is act:
-            group.block += 1
-            return False
-        parked = Parked("cluster", group, act, instr, lambda mask: _passing(m, mask), None, {"barrier": -1})
-        m.simt.park(parked)
-        m.simt.retest()
-        return True
+        going = m.cluster_barriers.may_pass(act.bits)
+        here = int(np.count_nonzero(going))
+        if here < act.n:
 
-    return arrive if "arrive" in instr.mods else wait
+            def poll(waiting: Mask) -> Mask:
+                bits = m.cluster_barriers.may_pass(waiting.bits)
+                return Mask(bits) if bits.any() else EMPTY
 
+            m.simt.park(Parked("cluster", group, Mask(act.bits & ~going), instr, poll))
+            if not here:
+                return True
+            group.mask = Mask(going, here)
+        group.block += 1
+        return False
 
-def _passing(m: Machine, mask: Mask) -> Mask:
-    bits = m.cluster_barriers.may_pass(mask.bits)
-    n = int(np.count_nonzero(bits))
-    if n == 0:
-        return EMPTY
-    return mask if n == mask.n else Mask(bits, n)
-
-
-def _opened(m: Machine, done: np.ndarray) -> None:
-    """Clusters whose barrier has opened: wake those who wait, tell the observers."""
-    m.version += 1
-    if not done.any():
-        return
-    m.simt.is_dirty = True
-    width = m.cluster_nblocks * m.padded_threads
-    for cluster in np.flatnonzero(done).tolist() if m.observers else ():
-        lanes = cluster * width + np.flatnonzero(m.everyone.bits[cluster * width : (cluster + 1) * width])
-        for observer in m.observers:
-            observer.bar_release(m, lanes, cluster * m.cluster_nblocks, -1)
+    return wait
