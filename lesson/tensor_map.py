@@ -121,10 +121,15 @@ class TensorMap:
                 f"{chosen.value} ({chosen.itemsize} bytes). View the array as another type first."
             )
         if layout.shape and layout.shape[-1] > 1 and layout.strides_bytes[-1] != layout.itemsize:
+            cure = (
+                "map its transpose, array.T, and give x and y the other way round."
+                if layout.strides_bytes[0] == layout.itemsize
+                else "copy it with ascontiguousarray, or map the array that it is a view of."
+            )
             raise TensorMapError(
                 f"the innermost stride of the array must be its itemsize, {layout.itemsize} bytes, "
-                f"got {layout.strides_bytes[-1]}. A tensor map has no stride for dimension 0: copy "
-                "with ascontiguousarray, or map the array that this is a view of."
+                f"got {layout.strides_bytes[-1]}. A tensor map has no stride for dimension 0: "
+                + cure
             )
         return cls(
             dtype=chosen,

@@ -7,7 +7,7 @@ It reads and never copies; whether the driver accepts what is read, `tensor_map_
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,11 @@ class ArrayLayout:
     def is_contiguous(self) -> bool:
         """Whether the elements lie row after row without a gap."""
         return self.strides_bytes == dense_strides(self.shape, self.itemsize)
+
+    @property
+    def transposed(self) -> ArrayLayout:
+        """The layout of the array's transpose: the same memory with its dimensions reversed."""
+        return replace(self, shape=self.shape[::-1], strides_bytes=self.strides_bytes[::-1])
 
 
 def dense_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
