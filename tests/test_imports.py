@@ -21,7 +21,7 @@ LAYERS = {
     "the notebook's door": "helpers",
     "what helpers use": (
         "targets diagnosis* findings* check* figure* edges harness kernel_source listing "
-        "map_report ptx_view"
+        "map_report map_doctor map_suspicions ptx_view"
     ),
     "sources and answers": "snippets reference",
     "running": "gpu* compile* recorded cuda_headers emulator*",
