@@ -63,7 +63,15 @@ class Constants(Mapping[str, int]):
             self._found.setdefault(constant.name, []).append(constant)
 
     def __getitem__(self, name: str) -> int:
-        return self._value(name, 0)
+        constant = self._declaration(name)
+        try:
+            return self._value(name, 0)
+        except _NotSimpleError as problem:
+            raise SnippetError(
+                f"constant {name!r} must be a simple integer expression, got "
+                f"`{_shortened(constant.expression)}` ({problem}). {self._source_name}, line "
+                f"{constant.line}. Write it with integers, other constants and + - * / %."
+            ) from None
 
     def __iter__(self) -> Iterator[str]:
         return (name for name in self._found if self._has_value(name))
@@ -81,7 +89,7 @@ class Constants(Mapping[str, int]):
     def _has_value(self, name: str) -> bool:
         try:
             self._value(name, 0)
-        except SnippetError:
+        except _NotSimpleError:
             return False
         return True
 
@@ -102,16 +110,11 @@ class Constants(Mapping[str, int]):
         return found[0]
 
     def _value(self, name: str, depth: int) -> int:
+        found = self._found.get(name, [])
+        if len(found) != 1:
+            raise _NotSimpleError(f"`{name}` is not declared exactly once")
         if name not in self._values:
-            constant = self._declaration(name)
-            try:
-                self._values[name] = _Evaluator(constant.expression, self._value).run(depth)
-            except _NotSimpleError as problem:
-                raise SnippetError(
-                    f"constant {name!r} must be a simple integer expression, got "
-                    f"`{_shortened(constant.expression)}` ({problem}). {self._source_name}, line "
-                    f"{constant.line}. Write it with integers, other constants and + - * / %."
-                ) from None
+            self._values[name] = _Evaluator(found[0].expression, self._value).run(depth)
         return self._values[name]
 
 
@@ -164,7 +167,7 @@ class _Evaluator:
             raise _NotSimpleError(f"`{token}` is not expected there")
         try:
             return self._look_up(token, depth + 1)
-        except SnippetError:
+        except _NotSimpleError:
             raise _NotSimpleError(f"`{token}` has no known value") from None
 
     def _peek(self) -> int | str:
