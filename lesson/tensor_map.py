@@ -63,12 +63,19 @@ class TensorMap:
             put(self, name, _whole_numbers(getattr(self, name)))
         if not self.element_strides:
             put(self, "element_strides", (1,) * len(self.dims))
-        # Engines look plans up by map for every copy; hashing five enumerations would cost more
-        # than the copy of a small box.
-        put(self, "_hash", hash(repr(self)))
 
     def __hash__(self) -> int:
-        return self._hash  # type: ignore[attr-defined]
+        # Engines look plans up by map for every copy; hashing five enumerations each time would
+        # cost more than the copy of a small box.
+        known = self.__dict__.get("_hash")
+        if known is None:
+            known = hash(repr(self))
+            object.__setattr__(self, "_hash", known)
+        return known
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Another process hashes text by another seed.
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
 
     @property
     def rank(self) -> int:

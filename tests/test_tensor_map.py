@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
 import sys
 import types
 
@@ -137,6 +139,20 @@ def test_maps_of_equal_parameters_are_one_key_whatever_their_arrays():
     assert first == second
     assert hash(first) == hash(second)
     assert len({first, second, TensorMap.from_array(MATRIX, (64, 8))}) == 2
+
+
+def test_a_map_that_went_to_another_process_is_still_the_same_key():
+    tmap = TensorMap("FLOAT32", (64,), (), (4,))
+    script = (
+        "import pickle, sys; from lesson.tensor_map import TensorMap;"
+        "came = pickle.load(sys.stdin.buffer);"
+        "print(came in {TensorMap('FLOAT32', (64,), (), (4,))})"
+    )
+    assert hash(tmap) == hash(tmap)
+    done = subprocess.run(
+        [sys.executable, "-c", script], input=pickle.dumps(tmap), stdout=subprocess.PIPE, check=True
+    )
+    assert done.stdout.strip() == b"True"
 
 
 def test_the_swizzle_span_is_the_number_in_the_name():
