@@ -25,6 +25,7 @@ from lesson.errors import CompileError
 Version = tuple[int, int]
 
 PRELUDE_NAME = "lesson_prelude.h"
+SYSTEM_ROOTS = (Path(sys.prefix), Path("/usr/local/cuda"))  # a conda environment; a toolkit
 
 # libcu++ declares `struct CUtensorMap_st` and leaves it incomplete; the driver's cuda.h, which
 # would complete it, wants host headers. Its alignment is 64 in CUDA 12 and 128 in CUDA 13. The
@@ -119,11 +120,7 @@ def _from_wheels() -> Iterator[Headers]:
 def _from_toolkits() -> Iterator[Headers]:
     roots = [os.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME", "CONDA_PREFIX")]
     seen: set[Path] = set()
-    for root in [
-        *(Path(each) for each in roots if each),
-        Path(sys.prefix),
-        Path("/usr/local/cuda"),
-    ]:
+    for root in (*(Path(each) for each in roots if each), *SYSTEM_ROOTS):
         for include in (root / "include", *sorted(root.glob("targets/*/include"))):
             real = include.resolve()
             if real not in seen:

@@ -25,6 +25,7 @@ RECORDING_KERNEL = "recordTileWrites"
 RECORDER_PATH = Path(__file__).parent / "kernels" / "record_writes.cuh"
 NOBODY = 0xFFFFFFFF  # the writer of an element that nobody wrote
 
+_HOST_HALF = "#if !defined(__CUDACC_RTC__)"
 _PARAMETERS = (
     "float* __restrict__ values, unsigned int* __restrict__ writerBlocks, "
     "unsigned int* __restrict__ writerThreads, unsigned int* __restrict__ writeCounts"
@@ -72,13 +73,14 @@ def kernel_source(
     """The lesson's kernel (or that of `source`), as it stands or with a reader's edits.
 
     `snippets` maps a region's name to the text to compile in its place. `replace` maps text that
-    stands in the file exactly once to text with as many lines, for edits outside the regions.
+    stands exactly once before the host half to text with as many lines: for other edits.
     """
     source = source or lesson_source()
     text = _with_snippets(source, snippets or {})
+    device, host = _halves(text)
     for old, new in (replace or {}).items():
-        text = _replaced(text, old, new, source.name)
-    return KernelSource(text, source.name, KERNEL)
+        device = _replaced(device, old, new, source.name)
+    return KernelSource(device + host, source.name, KERNEL)
 
 
 def recording_source(
@@ -141,11 +143,17 @@ def _edited(snippet: Snippet, text: str) -> list[str]:
     return [*lines, f'#line {snippet.last_line + 1} "{snippet.source_name}"']
 
 
+def _halves(text: str) -> tuple[str, str]:
+    """What NVRTC compiles, and the host program that it skips (empty where there is none)."""
+    host = text.find(_HOST_HALF, max(text.find(f"void {KERNEL}("), 0))
+    return (text, "") if host < 0 else (text[:host], text[host:])
+
+
 def _replaced(text: str, old: str, new: str, name: str) -> str:
     count = text.count(old) if old else 0
     if count != 1:
         raise SnippetError(
-            f"the text to replace must stand in {name} exactly once, got {count} times: "
+            f"the text to replace must stand in the kernel's half of {name} once, got {count} times: "
             f"{old[:60]!r}. Pass a longer piece of the line."
         )
     if old.count("\n") != new.count("\n"):
