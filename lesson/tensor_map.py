@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lesson.errors import TensorMapError
-from lesson.tensor_map_array import dtype_of, read_layout
+from lesson.tensor_map_array import ArrayLayout, dtype_of, read_layout
 from lesson.tensor_map_broken import ARGUMENTS, BrokenRule
 from lesson.tensor_map_enums import DType, Interleave, L2Promotion, OobFill, Swizzle, choose
 from lesson.tensor_map_rules import RULES
@@ -121,23 +121,8 @@ class TensorMap:
         gaps, or its elements are no type of a map. Other rules wait for `check`.
         """
         layout = read_layout(array)
-        chosen = dtype_of(layout) if dtype is None else choose(DType, "dtype", dtype)
-        if chosen.itemsize != layout.itemsize and not chosen.is_packed:
-            raise TensorMapError(
-                f"dtype must have the array's {layout.itemsize} bytes an element, got "
-                f"{chosen.value} ({chosen.itemsize} bytes). View the array as another type first."
-            )
-        if layout.shape and layout.shape[-1] > 1 and layout.strides_bytes[-1] != layout.itemsize:
-            cure = (
-                "map its transpose, array.T, and give x and y the other way round."
-                if layout.strides_bytes[0] == layout.itemsize
-                else "copy it with ascontiguousarray, or map the array that it is a view of."
-            )
-            raise TensorMapError(
-                f"the innermost stride of the array must be its itemsize, {layout.itemsize} bytes, "
-                f"got {layout.strides_bytes[-1]}. A tensor map has no stride for dimension 0: "
-                + cure
-            )
+        chosen = _element_type(layout, dtype)
+        _refuse_gaps(layout)
         return cls(
             dtype=chosen,
             dims=layout.shape[::-1],
@@ -150,6 +135,32 @@ class TensorMap:
             oob_fill=oob_fill,  # type: ignore[arg-type]
             base=array,
         )
+
+
+def _element_type(layout: ArrayLayout, dtype: DType | str | None) -> DType:
+    """The type that was named, if it has the size of the array's; else the array's."""
+    chosen = dtype_of(layout) if dtype is None else choose(DType, "dtype", dtype)
+    if chosen.itemsize != layout.itemsize and not chosen.is_packed:
+        raise TensorMapError(
+            f"dtype must have the array's {layout.itemsize} bytes an element, got "
+            f"{chosen.value} ({chosen.itemsize} bytes). View the array as another type first."
+        )
+    return chosen
+
+
+def _refuse_gaps(layout: ArrayLayout) -> None:
+    """Raises where neighbours in a row do not touch: a map cannot say so."""
+    if not layout.shape or layout.shape[-1] < 2 or layout.strides_bytes[-1] == layout.itemsize:
+        return
+    cure = (
+        "map its transpose, array.T, and give x and y the other way round."
+        if layout.strides_bytes[0] == layout.itemsize
+        else "copy it with ascontiguousarray, or map the array that it is a view of."
+    )
+    raise TensorMapError(
+        f"the innermost stride of the array must be its itemsize, {layout.itemsize} bytes, got "
+        f"{layout.strides_bytes[-1]}. A tensor map has no stride for dimension 0: {cure}"
+    )
 
 
 def _whole_numbers(values: Any) -> tuple[Any, ...]:
