@@ -1,0 +1,11 @@
+"""A PTX emulator on numpy: threads of a Hopper GPU in lockstep, one array a register.
+
+`launch(ptx, kernel, grid, block, args)` runs a kernel. What is modelled and what is not stands in
+docs/emulator.md.
+"""
+
+from lesson.emulator.launch import Result, launch
+from lesson.emulator.limits import Limits
+from lesson.emulator.observe import Copy, Observer
+
+__all__ = ["Copy", "Limits", "Observer", "Result", "launch"]

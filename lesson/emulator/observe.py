@@ -27,10 +27,14 @@ class Copy:
     """One asynchronous copy, from its issue to its landing.
 
     `kind`: load, store, reduce, prefetch (tensor map); bulk_load, bulk_store, bulk_reduce, bulk_shared (one
-    dimension); cp_async. `lane` issued it. `block`: block of the batch whose shared memory it touches (the
-    destination of a load, which under multicast or in a cluster need not be the issuer's). Shared range: bytes
-    [`smem_start`, `smem_stop`) of the flat shared array. `global_start`: arena index of the first byte, or of the
-    base of the tensor. `barrier`: flat shared byte index of the mbarrier that it completes on, or -1.
+    dimension, the last from one block's shared memory to another's); cp_async (one record for all lanes of an
+    instruction). `lane` issued it, `lanes` are all lanes that did. `block`: block of the batch whose shared memory
+    it touches (the destination of a load, which under multicast or in a cluster need not be the issuer's).
+    Shared range: bytes [`smem_start`, `smem_stop`) of the flat shared array; of cp_async, `smem_index` has the
+    first byte a lane and `nbytes` is what each lane writes. `global_start`: arena index of the first byte, or of
+    the base of the tensor (cp_async: `global_index`, a lane each). `source_start`: flat shared index that
+    bulk_shared reads. `barrier`: flat shared byte index of the mbarrier that it completes on, or -1. `groups`: the
+    number of the bulk or cp.async group of each of `lanes`, or -1.
     """
 
     id: int
@@ -43,15 +47,20 @@ class Copy:
     smem_start: int = -1
     smem_stop: int = -1
     global_start: int = -1
+    source_start: int = -1
     nbytes: int = 0
     barrier: int = -1
     op: str | None = None
-    group: int = -1
-    source_block: int = -1
-    source_start: int = -1
+    lanes: Lanes = field(default_factory=lambda: np.zeros(0, np.int64))
+    groups: Index = field(default_factory=lambda: np.zeros(0, np.int64))
+    smem_index: Index | None = None
+    global_index: Index | None = None
     has_landed: bool = False
-    is_committed: bool = False
-    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def family(self) -> str:
+        """Which groups it belongs to: those of cp.async, or bulk groups."""
+        return "cp_async" if self.kind == "cp_async" else "bulk"
 
 
 class Observer:
@@ -67,7 +76,14 @@ class Observer:
         """All threads of the batch have exited and all copies have landed."""
 
     def access(
-        self, m: Machine, instr: Instr, kind: str, space: str, lanes: Lanes, index: Index, nbytes: int
+        self,
+        m: Machine,
+        instr: Instr,
+        kind: str,
+        space: str,
+        lanes: Lanes,
+        index: Index,
+        nbytes: int,
     ) -> None:
         """Threads read, write or update memory. `kind`: read, write, atomic. `space`: shared, global, local,
         const, param. `index`: first byte a lane; `nbytes` bytes each."""
@@ -82,7 +98,9 @@ class Observer:
     def warp_sync(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
         """Lanes of one or more warps met at a warp-synchronous instruction."""
 
-    def mbar(self, m: Machine, instr: Instr | None, op: str, lanes: Lanes, index: Index, **details: Any) -> None:
+    def mbar(
+        self, m: Machine, instr: Instr | None, op: str, lanes: Lanes, index: Index, **details: Any
+    ) -> None:
         """Lanes act on mbarriers at flat shared byte indices. `op`: init, inval, arrive, expect_tx, complete_tx,
         test, try, flip. `instr` is None where the copy engine acts."""
 

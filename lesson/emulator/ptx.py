@@ -152,7 +152,9 @@ class Function:
     registers: dict[str, str] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    prototypes: dict[str, tuple[tuple[Variable, ...], tuple[Variable, ...]]] = field(default_factory=dict)
+    prototypes: dict[str, tuple[tuple[Variable, ...], tuple[Variable, ...]]] = field(
+        default_factory=dict
+    )
     directives: dict[str, tuple[int, ...]] = field(default_factory=dict)
     line: int = 0
 

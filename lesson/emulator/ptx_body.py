@@ -157,7 +157,9 @@ class BodyReader(DirectiveReader):
             operands = self._call_operands(operands)
         if opcode in _BRANCHES:
             self.branches.append((len(self.body), self.scope))
-        self.body.append(Instr(opcode, tuple(mods), tuple(operands), pred, is_negated, line, self.loc))
+        self.body.append(
+            Instr(opcode, tuple(mods), tuple(operands), pred, is_negated, line, self.loc)
+        )
 
     def _call_operands(self, given: list[Operand]) -> list[Operand]:
         """Results, target, arguments and maybe a prototype, whichever were written."""
@@ -178,7 +180,9 @@ class BodyReader(DirectiveReader):
             instr = self.body[at]
             assert isinstance(instr, Instr)
             found = tuple(
-                Sym(label_in(scope, each.name) or each.name, each.offset) if isinstance(each, Sym) else each
+                Sym(label_in(scope, each.name) or each.name, each.offset)
+                if isinstance(each, Sym)
+                else each
                 for each in instr.operands
             )
             self.body[at] = replace(instr, operands=found)

@@ -67,7 +67,9 @@ class Cursor:
     def fail(self, thing: str, rule: str) -> NoReturn:
         """Raise for the token at hand."""
         got = self.tokens[self.at][:60] or "the end of the text"
-        raise PtxSyntaxError(f"{thing} must be {rule}, got {got!r}. PTX line {self.lines[self.at]}.")
+        raise PtxSyntaxError(
+            f"{thing} must be {rule}, got {got!r}. PTX line {self.lines[self.at]}."
+        )
 
     @property
     def token(self) -> str:
@@ -154,7 +156,9 @@ class Cursor:
         while not self.accept(close):
             if items:
                 self.expect(",", "an item of a list")
-            items.append(Not(self.register("what is negated")) if self.accept("!") else self.plain())
+            items.append(
+                Not(self.register("what is negated")) if self.accept("!") else self.plain()
+            )
             if len(items) > MAX_VECTOR:
                 self.fail("a list", f"at most {MAX_VECTOR} operands long")
         return Vec(tuple(items))

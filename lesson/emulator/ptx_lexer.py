@@ -35,7 +35,9 @@ def _without_sections(text: str) -> str:
         stop = text.find("}", found.end())
         if stop < 0:
             line = text.count("\n", 0, found.start()) + 1
-            raise PtxSyntaxError(f"a .section must end with a closing brace, got none. PTX line {line}.")
+            raise PtxSyntaxError(
+                f"a .section must end with a closing brace, got none. PTX line {line}."
+            )
         kept += [text[at : found.start()], "\n" * text.count("\n", found.start(), stop)]
         at = stop + 1
     return "".join([*kept, text[at:]])
@@ -46,7 +48,9 @@ def tokenize(text: str) -> tuple[list[str], list[int]]:
     if not isinstance(text, str):
         raise PtxSyntaxError(f"PTX must be text, got {type(text).__name__}. Decode it first.")
     if len(text) > MAX_TEXT_BYTES:
-        raise LimitExceeded(f"PTX text must be at most {MAX_TEXT_BYTES} characters, got {len(text)}.")
+        raise LimitExceeded(
+            f"PTX text must be at most {MAX_TEXT_BYTES} characters, got {len(text)}."
+        )
     tokens: list[str] = []
     lines: list[int] = []
     line = 1
@@ -56,7 +60,9 @@ def tokenize(text: str) -> tuple[list[str], list[int]]:
         elif token[0] == "/" and len(token) > 1:
             line += token.count("\n")
             if token[1] == "*" and (len(token) < 4 or not token.endswith("*/")):
-                raise PtxSyntaxError(f"a comment must be closed, got none of '*/'. PTX line {line}.")
+                raise PtxSyntaxError(
+                    f"a comment must be closed, got none of '*/'. PTX line {line}."
+                )
         else:
             tokens.append(token)
             lines.append(line)

@@ -11,7 +11,16 @@ from dataclasses import dataclass, field
 
 from lesson.emulator.ptx import Imm, Reg, Sym, Variable
 
-_AXES = ("tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid")
+_AXES = (
+    "tid",
+    "ntid",
+    "ctaid",
+    "nctaid",
+    "clusterid",
+    "nclusterid",
+    "cluster_ctaid",
+    "cluster_nctaid",
+)
 _SINGLE = (
     "laneid warpid nwarpid smid nsmid gridid is_explicit_cluster cluster_ctarank cluster_nctarank "
     "lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer "

@@ -1,0 +1,137 @@
+"""Asynchronous copies in flight: a queue, and the schedule that says when each lands.
+
+PTX ISA, "Asynchronous Data Copies" and "Data Movement and Conversion Instructions: cp.async, cp.async.bulk".
+`eager`: a copy lands as it is issued. `late`: only when no thread can move, and then only what somebody waits
+for, else the oldest of each block. `random`: at any time, in any order, by a seed. A copy lands whole, and
+reads its source then; its mbarrier is told next. Moving the bytes is up to `move`, which the instruction
+supplies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson.emulator import mbarrier
+from lesson.emulator.observe import Copy
+from lesson.errors import LaunchFailure
+
+if TYPE_CHECKING:
+    from lesson.emulator.machine import Machine
+    from lesson.emulator.ptx import Instr
+
+SCHEDULES = ("eager", "late", "random")
+LAND_CHANCE = 0.25
+
+
+class CopyEngine:
+    """The copies of one batch."""
+
+    def __init__(self, m: Machine, schedule: str, rng: np.random.Generator) -> None:
+        self.m, self.schedule, self.rng = m, schedule, rng
+        self.queue: list[tuple[Copy, Callable[[], None]]] = []
+        self.count = 0
+        self.is_random = False
+
+    def issue(self, copy: Copy, move: Callable[[], None]) -> None:
+        """Take a copy; `move` moves its bytes when it lands."""
+        copy.id = self.count
+        self.count += 1
+        self.m.version += 1
+        for observer in self.m.observers:
+            observer.copy_issued(self.m, copy)
+        if self.schedule == "eager":
+            self._land(copy, move)
+        else:
+            self.queue.append((copy, move))
+            self.is_random = self.schedule == "random"
+
+    def maybe_land(self) -> None:
+        """Under the random schedule: land some copy, or none."""
+        while self.queue and self.rng.random() < LAND_CHANCE:
+            self._land(*self.queue.pop(int(self.rng.integers(len(self.queue)))))
+        self.is_random = bool(self.queue)
+
+    def land_at_stall(self) -> bool:
+        """No thread can move: land what they wait for. False if nothing is in flight."""
+        if not self.queue:
+            return False
+        if self.is_random:
+            chosen = {int(self.rng.integers(len(self.queue)))}
+        else:
+            chosen = self._wanted() or self._oldest()
+        landing = [each for at, each in enumerate(self.queue) if at in chosen]
+        self.queue = [each for at, each in enumerate(self.queue) if at not in chosen]
+        for copy, move in landing:
+            self._land(copy, move)
+        self.is_random = bool(self.queue) and self.schedule == "random"
+        return True
+
+    def land_all(self) -> None:
+        """The blocks end: what is in flight still lands."""
+        while self.queue:
+            self._land(*self.queue.pop(0))
+        self.is_random = False
+
+    def pending(self, family: str, lanes: np.ndarray, upto: np.ndarray) -> np.ndarray:
+        """Whether each lane has a copy of a family in flight whose group is at most `upto`."""
+        found = np.zeros(self.m.nlanes, np.bool_)
+        limit = np.full(self.m.nlanes, -1, np.int64)
+        limit[lanes] = upto
+        for copy, _ in self.queue:
+            if copy.family == family:
+                late = copy.groups <= limit[copy.lanes]
+                found[copy.lanes[late]] = True
+        return found[lanes]
+
+    def _land(self, copy: Copy, move: Callable[[], None]) -> None:
+        m = self.m
+        move()
+        copy.has_landed = True
+        m.version += 1
+        m.simt.is_dirty = True
+        for observer in m.observers:
+            observer.copy_landed(m, copy)
+        if copy.barrier >= 0:
+            self.complete(copy.instr, copy.lane, copy.barrier, copy.nbytes)
+
+    def complete(self, instr: Instr, lane: int, index: int, nbytes: int) -> None:
+        """Tell an mbarrier that bytes have arrived."""
+        m = self.m
+        at = np.array([index >> 3])
+        lanes = np.array([lane])
+        try:
+            flipped = mbarrier.complete_tx(m.shared.views[8], at, nbytes)
+        except mbarrier.MbarrierFault as error:
+            cure = "Initialise the barrier first, and let nothing write over it."
+            raise m.fault(LaunchFailure, str(error).rstrip("."), instr, lane, cure) from error
+        for observer in m.observers:
+            observer.mbar(m, None, "complete_tx", lanes, np.array([index]), nbytes=nbytes)
+            for each in flipped.tolist():
+                observer.mbar(m, None, "flip", lanes, np.array([each << 3]))
+
+    def _wanted(self) -> set[int]:
+        """Copies that complete on a barrier, or belong to a group, that somebody waits for."""
+        barriers: set[int] = set()
+        waits = []
+        for each in self.m.simt.parked:
+            if each.kind == "mbarrier":
+                barriers.update((each.detail["index"]).tolist())
+            elif each.kind == "group":
+                waits.append(each)
+        chosen = {at for at, (copy, _) in enumerate(self.queue) if copy.barrier in barriers}
+        for each in waits:
+            lanes = each.mask.idx
+            for at, (copy, _) in enumerate(self.queue):
+                if copy.family == each.detail["family"] and np.isin(copy.lanes, lanes).any():
+                    chosen.add(at)
+        return chosen
+
+    def _oldest(self) -> set[int]:
+        """The first copy of each block."""
+        seen: dict[int, int] = {}
+        for at, (copy, _) in enumerate(self.queue):
+            seen.setdefault(copy.block, at)
+        return set(seen.values())
