@@ -7,7 +7,6 @@ Does not: run anything. What a run did is drawn in `figures`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -30,6 +29,8 @@ from lesson.figure_style import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from lesson.barrier_story import BarrierStep
 
 Shape = tuple[int, int]
 Point = tuple[float, float]
@@ -148,16 +149,6 @@ def _with_tma(axes: Axes, start: Shape, threads: int) -> None:
     _arrow(axes, (0.15, 6.2), (5.65, 5.4), ORANGE, bend=-0.14)
     axes.text(0.0, 7.1, f"thread 0: “the tile\nat x {start[0]}, y {start[1]}”", va="center")
     axes.text(0.0, 2.1, f"the other {threads - 1}\nload nothing", va="center")
-
-
-@dataclass(frozen=True)
-class BarrierStep:
-    """The counts of an mbarrier after something happened to it. `phase` counts finished phases."""
-
-    event: str
-    pending: int
-    nbytes: int
-    phase: int
 
 
 def barrier_steps(steps: Sequence[BarrierStep], arrivals: int, nbytes: int) -> Picture:

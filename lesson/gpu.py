@@ -19,8 +19,11 @@ from lesson.gpu_args import Packed, pack, parameters
 from lesson.gpu_child import Request, ask_child
 from lesson.gpu_device import Launch, dim3
 from lesson.gpu_status import Device, GpuStatus, status
+from lesson.tensor_map import TensorMap
 
-__all__ = ["GpuRun", "GpuStatus", "launch", "require", "run_isolated", "status"]
+__all__ = [
+    "GpuRun", "GpuStatus", "driver_accepts", "launch", "require", "run_isolated", "status",
+]  # fmt: skip
 
 DEFAULT_TIME_LIMIT_S = 10.0
 
@@ -39,6 +42,11 @@ def require(found: GpuStatus | None = None) -> Device:
     if not found.ok or found.device is None:
         raise TargetError(found.reason)
     return found.device
+
+
+def driver_accepts(tmap: TensorMap) -> bool:
+    """Whether cuTensorMapEncodeTiled takes this map, over a device copy of its numpy array."""
+    return gpu_device.encodes(tmap, require())
 
 
 def launch(

@@ -28,9 +28,11 @@ from lesson.errors import (
     LaunchError,
     LaunchFailure,
     MisalignedAddress,
+    TensorMapError,
 )
-from lesson.gpu_args import MapOver, Packed, Pointer, Spec
+from lesson.gpu_args import MapOver, Packed, Pointer, Spec, address_of, owner_of
 from lesson.gpu_status import Device
+from lesson.tensor_map import TensorMap
 
 Dim3 = tuple[int, int, int]
 
@@ -110,6 +112,20 @@ def run(launch: Launch, packed: Packed, device: Device, time_limit_s: float | No
             buffer[...] = on_device.get()
     before.use()
     return seconds
+
+
+def encodes(tmap: TensorMap, device: Device) -> bool:
+    """Whether the driver encodes the map over a copy of its numpy array on the device."""
+    import cupy
+
+    with cupy.cuda.Device(device.index):
+        copy = cupy.asarray(owner_of(tmap.base))
+        offset = address_of(tmap.base) - address_of(owner_of(tmap.base))
+        try:
+            tensor_map.encode(replace(tmap, base=copy.data.ptr + offset))
+        except TensorMapError:
+            return False
+    return True
 
 
 _NOTHING = np.zeros(1, np.uint8)  # CuPy has no address for an array of no bytes

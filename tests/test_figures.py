@@ -9,9 +9,9 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from lesson import figures, figures_story, figures_values
+from lesson.barrier_story import BarrierStep
 from lesson.figure_parts import NOBODY
 from lesson.figure_style import INK, PAPER, Picture, text_on
-from lesson.figures_story import BarrierStep
 
 TILE = (64, 64)
 GRID = (4, 4)

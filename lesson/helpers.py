@@ -1,0 +1,277 @@
+"""The notebook's only door: short functions that show, run, draw and check.
+
+Does: one thing each, named as a reader would say it. Everything else stands behind: `targets` runs,
+`figures` draws, `kernel_source` edits, `edges` tries the edges, `tensor_map` knows the rules.
+Does not: hold machinery. Text that these functions print is the same on a GPU and without one,
+except where a function says so.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lesson import compile as compiler
+from lesson import edges, kernel_source, map_report, ptx_view, snippets, targets
+from lesson.errors import DeviceFault, Hang, LessonError, TensorMapError
+from lesson.kernel_source import TileKernel
+from lesson.listing import Listing
+from lesson.targets import Grid, Name, Run
+from lesson.tensor_map import TensorMap, check
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from lesson.figure_style import Picture
+
+__all__ = [
+    "check_map",
+    "constant",
+    "count_instructions",
+    "draw_barrier",
+    "draw_before_after",
+    "draw_edge_store",
+    "draw_map",
+    "draw_paths",
+    "draw_right_tiles",
+    "draw_thread_writers",
+    "draw_tile_writers",
+    "draw_write_counts",
+    "edge_load",
+    "edge_store",
+    "edit",
+    "run_recorded",
+    "run_tile_kernel",
+    "show_instruction",
+    "show_kernel",
+    "snippet",
+    "tensor_map",
+    "what_happens",
+    "where_am_i",
+]
+
+
+def where_am_i() -> None:
+    """Prints one line: which target runs the lesson here, and why."""
+    target = targets.choose()
+    if target.name == Name.GPU:
+        print(f"Runs on: {target.why}, live through CuPy.")
+    else:
+        print(f"Runs on: the emulator, on the CPU, because: {target.why}")
+
+
+def snippet(name: str) -> Listing:
+    """A marked region of tma_tile.cu, with the file's line numbers."""
+    return kernel_source.listing(name)
+
+
+def show_kernel(first: str, last: str) -> Listing:
+    """The kernel's lines from the first that holds `first` to the next that holds `last`."""
+    return kernel_source.between(first, last)
+
+
+def constant(name: str) -> int:
+    """An integer constant of tma_tile.cu, such as kTileWidth."""
+    return snippets.lesson_source().constant(name)
+
+
+def count_instructions(*kinds: str, source: str | None = None) -> dict[str, int]:
+    """How many PTX instructions of each kind (such as "ld.global") one thread's code holds.
+
+    `source`: CUDA C++ text; the lesson's kernel if none is given.
+    """
+    kernel = TileKernel().source() if source is None else None
+    text, name = (kernel.text, kernel.name) if kernel else (source, "your kernel")
+    return ptx_view.count(compiler.to_ptx(text, name=name).text, kinds)
+
+
+def tensor_map(**changes: object) -> TensorMap:
+    """The map of the lesson's matrix, with any of the fields of TensorMap changed.
+
+    Such as `tensor_map(box=(32, 64))`, `tensor_map(swizzle="128B")`; sizes are x first.
+    """
+    return targets.lesson_map(**changes)
+
+
+def check_map(tmap: TensorMap) -> None:
+    """Prints the map's arguments one by one, the driver's verdict, and what to mend.
+
+    On a GPU the driver itself is asked, too, and must agree with the rules.
+    """
+    if targets.choose().name == Name.GPU:
+        _ask_driver(tmap)
+    print(map_report.report(tmap))
+
+
+def _ask_driver(tmap: TensorMap) -> None:
+    """Raises TensorMapError where the driver and our rules disagree."""
+    from lesson import gpu
+
+    if gpu.driver_accepts(tmap) == bool(check(tmap)):
+        raise TensorMapError(
+            "the driver's verdict must be that of the rules, got the opposite. This is a bug of"
+            f" the lesson; report it with your driver's version and this map: {tmap}"
+        )
+
+
+def show_instruction(name: str, kind: str = "cp.async.bulk.tensor") -> None:
+    """Prints the PTX line that a snippet became here, and the SASS line recorded on an H200."""
+    kernel = TileKernel().source()
+    region = snippets.lesson_source().snippet(name)
+    ptx = compiler.to_ptx(kernel.text, name=kernel.name)
+    print("PTX: ", ptx_view.line_of(ptx.text, region, kind))
+    print("SASS:", ptx_view.recorded_sass())
+
+
+def edit(region: str, old: str, new: str, kernel: TileKernel | None = None) -> TileKernel:
+    """The kernel with `old` replaced by `new` in a snippet, or anywhere in the "kernel".
+
+    `old` must stand there exactly once. Pass `kernel` to edit one that is edited already.
+    """
+    return (kernel or TileKernel()).edit(region, old, new)
+
+
+def run_tile_kernel(
+    kernel: TileKernel | None = None,
+    *,
+    tensor_map: TensorMap | None = None,
+    grid: Grid | None = None,
+) -> Run:
+    """Runs the kernel of the day, or an edited one, and returns input, output and verdict."""
+    return _run(kernel, tensor_map, grid, recording=False)
+
+
+def run_recorded(
+    kernel: TileKernel | None = None,
+    *,
+    tensor_map: TensorMap | None = None,
+    grid: Grid | None = None,
+) -> Run:
+    """The same with an `out` that remembers who wrote each element, and how often."""
+    return _run(kernel, tensor_map, grid, recording=True)
+
+
+def _run(
+    kernel: TileKernel | None, tmap: TensorMap | None, grid: Grid | None, recording: bool
+) -> Run:
+    return targets.run_tile_kernel(
+        kernel or TileKernel(),
+        tmap or tensor_map(),
+        grid or targets.full_grid(),
+        targets.choose().name,
+        recording=recording,
+    )
+
+
+def what_happens(kernel: TileKernel, schedule: str = "eager") -> None:
+    """Runs a kernel that may be broken in the emulator, on either target, and prints the outcome.
+
+    `schedule`: when copies land: "eager" at once, "late" not before every thread waits.
+    """
+    try:
+        run = targets.run_tile_kernel(
+            kernel, tensor_map(), targets.full_grid(), Name.EMULATOR, schedule=schedule
+        )
+    except Hang as hang:
+        print(f"copies land {_WHEN[schedule]}: hang. {hang}")
+    except DeviceFault as fault:
+        print(f"copies land {_WHEN[schedule]}: {fault.cuda_error}. {fault}")
+    else:
+        wrong = run.wrong_elements
+        verdict = f"{wrong} of {run.output.size} elements are wrong" if wrong else "all bits right"
+        print(f"copies land {_WHEN[schedule]}: {verdict}.")
+
+
+_WHEN = {"eager": "at once", "late": "as late as they can", "random": "at random times"}
+
+
+def edge_load(x: int, y: int, expected_bytes: int | None = None) -> np.ndarray | None:
+    """Loads an 8 x 8 box of the small matrix and prints what came of it; returns the box."""
+    outcome = edges.load(x, y, expected_bytes, targets.choose().name)
+    print(outcome.says)
+    return outcome.values
+
+
+def edge_store(x: int, y: int) -> np.ndarray | None:
+    """Stores an 8 x 8 box of -1 and prints what came of it; returns the matrix with its padding."""
+    outcome = edges.store(x, y, targets.choose().name)
+    print(outcome.says)
+    return outcome.values
+
+
+def draw_paths(block: tuple[int, int]) -> Picture:
+    """The matrix and its tiles, and the two ways to fetch the tile of a block (x, y)."""
+    from lesson import figures_story
+
+    shape, tile = targets.matrix_shape(), targets.tile_shape()
+    return figures_story.matrix_and_paths(shape, tile, block, targets.threads_per_block())
+
+
+def draw_map(tmap: TensorMap | None = None) -> Picture:
+    """What the arguments of a two-dimensional tensor map mean."""
+    from lesson import figures_story
+
+    tmap = tmap or tensor_map()
+    return figures_story.map_arguments(tmap.dims, tmap.strides_bytes[0], tmap.box, tmap.dtype.value)
+
+
+def draw_barrier() -> Picture:
+    """One block's barrier, step by step, as the emulator recorded it (on either target)."""
+    from lesson import barrier_story, figures_story
+
+    steps = barrier_story.record()
+    nbytes = constant("kTileWidth") * constant("kTileHeight") * 4
+    return figures_story.barrier_steps(steps, targets.threads_per_block(), nbytes)
+
+
+def draw_tile_writers(run: Run) -> Picture:
+    """Which block wrote which tile. Needs a run of `run_recorded`."""
+    from lesson import figures
+
+    return figures.tile_writers(_recorded(run).writer_block, run.grid, targets.tile_shape())
+
+
+def draw_thread_writers(run: Run, tile: tuple[int, int]) -> Picture:
+    """Which thread wrote which element of tile (x, y). Needs a run of `run_recorded`."""
+    from lesson import figures
+
+    width, height = targets.tile_shape()
+    x, y = tile[0] * width, tile[1] * height
+    threads = _recorded(run).writer_thread[y : y + height, x : x + width]
+    return figures.thread_writers(threads, str(tile), targets.threads_per_block())
+
+
+def draw_write_counts(run: Run) -> Picture:
+    """How often each element was written. Needs a run of `run_recorded`."""
+    from lesson import figures
+
+    return figures.write_counts(_recorded(run).write_counts, targets.tile_shape())
+
+
+def draw_before_after(run: Run, tile: tuple[int, int]) -> Picture:
+    """Numbers of a corner of tile (x, y) before and after, and the difference everywhere."""
+    from lesson import figures_values
+
+    width, height = targets.tile_shape()
+    return figures_values.before_after(run.input, run.output, (tile[0] * width, tile[1] * height))
+
+
+def draw_right_tiles(run: Run, title: str) -> Picture:
+    """Which tiles came out right, and whose data the wrong ones hold."""
+    from lesson import figures_values
+
+    return figures_values.right_tiles(run.output, run.input, targets.tile_shape(), title)
+
+
+def draw_edge_store(after: np.ndarray) -> Picture:
+    """What a store at the right edge changed, inside the matrix and in its padding."""
+    from lesson import figures_values
+
+    return figures_values.store_at_the_edge(edges.new_matrix(), after, edges.WIDTH)
+
+
+def _recorded(run: Run) -> Run:
+    if run.writer_block is None:
+        raise LessonError(
+            "the run must have recorded its writers, got one that did not. Use run_recorded()."
+        )
+    return run
