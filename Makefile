@@ -2,7 +2,7 @@
 #
 # Works from a path with spaces: only relative paths are used, and every variable is quoted.
 # Variables, each settable as in `make lesson PYTHON=python3.12`:
-#   PYTHON       the Python that makes .venv (3.11 or newer)
+#   PYTHON       the Python that makes .venv (3.11 or newer); an existing .venv keeps its own
 #   CUDA         auto, cu12, cu13 or none: which CuPy to install; auto asks nvidia-smi
 #   CONSTRAINTS  auto, none, or a file of exact versions
 #   VENV_ARGS    passed on to python -m venv, such as --system-site-packages
@@ -12,7 +12,7 @@
 #   PYTEST_ARGS  passed on to pytest in `make test` and `make gpu-test`
 #   LAB_ARGS     passed on to JupyterLab, such as --no-browser
 
-PYTHON ?= python3
+PYTHON ?= $(or $(wildcard .venv/bin/python),python3)
 CUDA ?= auto
 CONSTRAINTS ?= auto
 VENV_ARGS ?=

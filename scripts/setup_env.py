@@ -26,10 +26,12 @@ import sys
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 STAMP = "lesson-setup.json"
 CUDA_EXTRAS = {"cu12", "cu13"}
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 class SetupError(Exception):
@@ -106,13 +108,26 @@ def cuda_extra(choice: str, driver: tuple[int, int] | None) -> str | None:
     return "cu13" if driver >= (13, 0) else "cu12"
 
 
-def installed_extras(plan: Plan) -> tuple[str, ...] | None:
-    """The extras that the environment holds, or None when it has to be installed (again)."""
+def record(plan: Plan) -> dict[str, Any]:
+    """What an earlier set-up wrote down about the environment; empty when there is none."""
     stamp = plan.venv / STAMP
-    if not plan.python.exists() or not stamp.exists():
-        return None
-    record = json.loads(stamp.read_text(encoding="utf-8"))
-    return tuple(record["extras"]) if record["fingerprint"] == plan.fingerprint() else None
+    return json.loads(stamp.read_text(encoding="utf-8")) if stamp.exists() else {}
+
+
+def is_ready(plan: Plan) -> bool:
+    """Whether the environment holds all that the plan asks for."""
+    written = record(plan)
+    same = written.get("fingerprint") == plan.fingerprint()
+    return same and plan.python.exists() and set(plan.extras) <= set(written["extras"])
+
+
+def must_start_over(plan: Plan) -> bool:
+    """No environment, its Python gone or of another version, or CuPy of another CUDA in it."""
+    written = record(plan)
+    present = CUDA_EXTRAS & set(written.get("extras", ()))
+    other_cuda = present and CUDA_EXTRAS & set(plan.extras) - present
+    other_python = written.get("python", THIS_PYTHON) != THIS_PYTHON
+    return bool(other_cuda or other_python or not plan.python.exists())
 
 
 def run(command: list[str], what: str, folder: Path) -> None:
@@ -124,27 +139,24 @@ def run(command: list[str], what: str, folder: Path) -> None:
 def install(plan: Plan) -> None:
     """Create the environment if need be, install, and write the stamp last."""
     stamp = plan.venv / STAMP
-    stamp.unlink(missing_ok=True)
-    if not plan.python.exists():
+    if must_start_over(plan):
         check_venv_module()
-        # --clear: what is left of an environment whose Python has gone is in the way.
         command = [sys.executable, "-m", "venv", "--clear", *plan.venv_args, str(plan.venv)]
         run(command, "creating .venv", plan.root)
+    stamp.unlink(missing_ok=True)
     command = [str(plan.python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     if plan.constraints is not None:
         command += ["--constraint", str(plan.constraints)]
     extras = f"[{','.join(plan.extras)}]" if plan.extras else ""
     run([*command, "--editable", f".{extras}"], "pip install", plan.root)
-    record = {"fingerprint": plan.fingerprint(), "extras": plan.extras}
-    stamp.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    written = {"fingerprint": plan.fingerprint(), "python": THIS_PYTHON, "extras": plan.extras}
+    stamp.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 
-def with_present(wanted: tuple[str, ...], present: tuple[str, ...] | None) -> tuple[str, ...]:
-    """Keep the extras that are there already, but never CuPy for two CUDAs at once."""
-    kept = set(present or ())
-    if CUDA_EXTRAS & set(wanted):
-        kept -= CUDA_EXTRAS
-    return tuple(sorted({*wanted, *kept}))
+def with_present(plan: Plan) -> Plan:
+    """The plan with the extras that are there already, unless it starts over."""
+    present = () if must_start_over(plan) else record(plan).get("extras", ())
+    return replace(plan, extras=tuple(sorted({*plan.extras, *present})))
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
@@ -175,12 +187,12 @@ def main(arguments: list[str] | None = None) -> int:
     """Set up, or say in one sentence why not."""
     try:
         plan = make_plan(parse(sys.argv[1:] if arguments is None else arguments))
-        present = installed_extras(plan)
-        if present is not None and set(plan.extras) <= set(present):
+        if is_ready(plan):
             return 0
-        extras = with_present(plan.extras, present)
-        plan = replace(plan, extras=extras)
-        print(f"setting up .venv ({', '.join(extras) or 'base'}); minutes at the first time ...")
+        plan = with_present(plan)
+        print(
+            f"setting up .venv ({', '.join(plan.extras) or 'base'}); minutes at the first time ..."
+        )
         start = time.monotonic()
         install(plan)
         print(f".venv is ready after {time.monotonic() - start:.0f} s", flush=True)

@@ -44,8 +44,9 @@ def plan(tmp_path: Path):
 def pretend_installed(plan) -> None:
     plan.python.parent.mkdir(parents=True)
     plan.python.touch()
-    record = {"fingerprint": plan.fingerprint(), "extras": plan.extras}
-    (plan.venv / setup_env.STAMP).write_text(json.dumps(record))
+    written = {"fingerprint": plan.fingerprint(), "extras": plan.extras}
+    written["python"] = setup_env.THIS_PYTHON
+    (plan.venv / setup_env.STAMP).write_text(json.dumps(written))
 
 
 def test_the_cuda_version_is_read_from_what_nvidia_smi_prints():
@@ -84,21 +85,31 @@ def test_cuda_13_has_pins_of_its_own():
     assert plan.constraints == ROOT / "constraints-cu13.txt"
 
 
-def test_an_environment_that_was_never_made_is_not_up_to_date(plan):
-    assert setup_env.installed_extras(plan) is None
+def test_an_environment_that_was_never_made_is_not_ready(plan):
+    assert not setup_env.is_ready(plan)
+    assert setup_env.must_start_over(plan)
 
 
-def test_an_untouched_environment_is_up_to_date(plan):
+def test_an_untouched_environment_is_ready(plan):
     pretend_installed(plan)
-    assert setup_env.installed_extras(plan) == ("notebook",)
+    assert setup_env.is_ready(plan)
+
+
+def test_an_extra_that_is_not_there_yet_is_added_to_those_that_are(plan):
+    pretend_installed(plan)
+    wanted = replace(plan, extras=("test",))
+    assert not setup_env.is_ready(wanted)
+    assert not setup_env.must_start_over(wanted)
+    assert setup_env.with_present(wanted).extras == ("notebook", "test")
 
 
 @pytest.mark.parametrize("name", ["pyproject.toml", "pins.txt"])
-def test_a_changed_file_makes_the_environment_stale(plan, name):
+def test_a_changed_file_makes_the_environment_stale_but_keeps_it(plan, name):
     pretend_installed(plan)
     with (plan.root / name).open("a") as file:
         file.write("# changed\n")
-    assert setup_env.installed_extras(plan) is None
+    assert not setup_env.is_ready(plan)
+    assert not setup_env.must_start_over(plan)
 
 
 def test_a_clone_that_was_moved_makes_the_environment_stale(plan, tmp_path):
@@ -107,21 +118,30 @@ def test_a_clone_that_was_moved_makes_the_environment_stale(plan, tmp_path):
     moved.mkdir()
     for name in ("pyproject.toml", "pins.txt", ".venv"):
         shutil.move(tmp_path / name, moved / name)
-    there = replace(plan, root=moved, constraints=moved / "pins.txt")
-    assert setup_env.installed_extras(there) is None
+    assert not setup_env.is_ready(replace(plan, root=moved, constraints=moved / "pins.txt"))
 
 
-def test_an_interpreter_that_has_gone_makes_the_environment_stale(plan):
+def test_an_interpreter_that_has_gone_starts_over(plan):
     pretend_installed(plan)
     plan.python.unlink()
     plan.python.symlink_to(plan.root / "no-such-python")
-    assert setup_env.installed_extras(plan) is None
+    assert not setup_env.is_ready(plan)
+    assert setup_env.must_start_over(plan)
 
 
-def test_extras_add_up_but_never_two_cudas():
-    assert setup_env.with_present(("notebook",), ("cu12", "test")) == ("cu12", "notebook", "test")
-    assert setup_env.with_present(("cu13",), ("cu12", "test")) == ("cu13", "test")
-    assert setup_env.with_present(("test",), None) == ("test",)
+def test_another_version_of_python_starts_over(plan, monkeypatch):
+    pretend_installed(plan)
+    monkeypatch.setattr(setup_env, "THIS_PYTHON", "3.99")
+    assert setup_env.must_start_over(plan)
+
+
+def test_cupy_of_another_cuda_starts_over_since_two_of_them_break_each_other(plan):
+    pretend_installed(replace(plan, extras=("cu12", "test")))
+    assert not setup_env.must_start_over(replace(plan, extras=("notebook",)))
+    assert not setup_env.must_start_over(replace(plan, extras=("cu12",)))
+    other = replace(plan, extras=("cu13", "notebook"))
+    assert setup_env.must_start_over(other)
+    assert setup_env.with_present(other).extras == ("cu13", "notebook")
 
 
 def test_a_python_without_venv_is_told_which_package_to_install(monkeypatch):
