@@ -20,8 +20,8 @@ LAYERS = {
     "commands": "__main__ run_lesson get_notebook info",
     "the notebook's door": "helpers",
     "what helpers use": (
-        "targets diagnosis* findings* check* figure* edges harness kernel_source listing "
-        "map_report map_doctor map_suspicions ptx_view"
+        "targets barrier_story diagnosis* findings* check* figure* edges harness kernel_source "
+        "listing map_report map_doctor map_suspicions ptx_view"
     ),
     "sources and answers": "snippets reference",
     "running": "gpu* compile* recorded cuda_headers emulator*",
@@ -30,12 +30,12 @@ LAYERS = {
 }
 # Inside the emulator, from the top down.
 EMULATOR_LAYERS = {
-    "launch": "__init__ launch*",
+    "launch": "__init__ launch* arguments globals shape",
     "compiled code": "program isa* operands",
     "lanes in lockstep": "simt machine progress control",
-    "units": "tma* mbarrier warp atomics barriers ordering* alu.*",
+    "units": "copies tma* mbarrier warp atomics barriers ordering* alu.*",
     "memory": "memory special",
-    "records": "trace observe lanes windows layout registers ptx*",
+    "records": "trace* observe limits lanes windows layout registers ptx*",
 }
 # Where each heavy library may be imported, and never when the module itself is imported.
 HEAVY = {
