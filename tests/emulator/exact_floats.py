@@ -61,9 +61,9 @@ def decode(bits: int, kind: str) -> Number:
     fraction = bits & ((1 << m) - 1)
     bias = (1 << (e - 1)) - 1
     if kind == "e4m3" and field == 15 and fraction == 7:
-        return NOT_A_NUMBER
+        return Number(negative, NAN)
     if kind != "e4m3" and field == (1 << e) - 1:
-        return NOT_A_NUMBER if fraction else infinity(negative)
+        return Number(negative, NAN) if fraction else infinity(negative)
     magnitude = Fraction(fraction if field == 0 else fraction + (1 << m)) * Fraction(2) ** (
         max(field, 1) - bias - m
     )

@@ -96,12 +96,20 @@ ARITHMETIC64 = {
 
 def least(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The smaller number; a NaN only where both are; -0 is less than +0."""
-    return settle_zeros(np.fmin(a, b), a, b, np.bitwise_or)
+    return settle_zeros(numbers_first(np.fmin(a, b), a, b), a, b, np.bitwise_or)
 
 
 def largest(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The larger number, likewise."""
-    return settle_zeros(np.fmax(a, b), a, b, np.bitwise_and)
+    return settle_zeros(numbers_first(np.fmax(a, b), a, b), a, b, np.bitwise_and)
+
+
+def numbers_first(result: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A signalling NaN beside a number gives the number here, but not in every C library's fmin."""
+    peak = result.max()
+    if peak == peak:
+        return result
+    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, result))
 
 
 def least_or_nan(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -115,7 +123,7 @@ def largest_or_nan(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def settle_zeros(result: np.ndarray, a: np.ndarray, b: np.ndarray, fold: np.ufunc) -> np.ndarray:
-    """numpy gives either of two zeros; equal numbers differ in bits only if they are zeros."""
+    """Of two zeros numpy gives either; equal numbers differ in bits only if they are zeros."""
     if result.all():
         return result
     unsigned = np.dtype(f"u{a.itemsize}")
