@@ -56,7 +56,7 @@ def where_am_i() -> None:
     if target.name == Name.GPU:
         print(f"Runs on: {target.why}, live through CuPy.")
     else:
-        print(f"Runs on: the emulator, on the CPU, because: {target.why}")
+        print(f"Runs on: the emulator, on the CPU. Why: {target.why}")
 
 
 def snippet(name: str) -> Listing:
@@ -119,7 +119,8 @@ def show_instruction(name: str, kind: str = "cp.async.bulk.tensor") -> None:
     region = snippets.lesson_source().snippet(name)
     ptx = compiler.to_ptx(kernel.text, name=kernel.name)
     print("PTX: ", ptx_view.line_of(ptx.text, region, kind))
-    print("SASS:", ptx_view.recorded_sass())
+    if sass := ptx_view.recorded_sass():
+        print("SASS:", sass)
 
 
 def edit(region: str, old: str, new: str, kernel: TileKernel | None = None) -> TileKernel:

@@ -45,3 +45,15 @@ def line_of(ptx: str, snippet: Snippet, kind: str) -> str:
         f"snippet {snippet.name!r} must become an instruction {kind!r}, got none. {snippet.name},"
         f" lines {snippet.first_line} to {snippet.last_line}. Did an edit take it away?"
     )
+
+
+def recorded_sass(kind: str = "UTMALDG", folder: Path = EVIDENCE) -> str | None:
+    """The first instruction of `kind` in the SASS recorded beside the kernels; None if none is.
+
+    Reads what `cuobjdump -sass` printed: `/*0500*/ UTMALDG.2D [UR8], [UR4] ;` and so on.
+    """
+    for path in sorted(folder.glob("*sass*.txt")):
+        for line in path.read_text(encoding="utf-8").split("\n"):
+            if kind in line:
+                return re.sub(r"/\*.*?\*/", "", line).strip().rstrip(";").strip()
+    return None
