@@ -150,3 +150,10 @@ def test_a_target_takes_these_steps_in_this_order(project, target, steps):
     places = [said.find(step) for step in steps]
     assert -1 not in places
     assert places == sorted(places)
+
+
+def test_continuous_integration_is_make_test():
+    script = ROOT / ".ci" / "run"
+    assert os.access(script, os.X_OK)
+    assert script.read_text().splitlines()[-1] == "make test"
+    assert subprocess.run(["bash", "-n", script], check=False).returncode == 0
