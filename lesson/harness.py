@@ -153,8 +153,8 @@ def _replaced(text: str, old: str, new: str, name: str) -> str:
     count = text.count(old) if old else 0
     if count != 1:
         raise SnippetError(
-            f"the text to replace must stand in the kernel's half of {name} once, got {count} times: "
-            f"{old[:60]!r}. Pass a longer piece of the line."
+            f"the text to replace must stand once in {name} before its host half, got it {count} "
+            f"times: {old[:60]!r}. Pass a longer piece of the line."
         )
     if old.count("\n") != new.count("\n"):
         raise SnippetError(
