@@ -72,7 +72,7 @@ class Launch:
 
 def dim3(value: int | tuple[int, ...], what: str) -> Dim3:
     """Three dimensions out of one to three, checked against what CUDA allows."""
-    given = (value,) if isinstance(value, int | np.integer) else tuple(value)
+    given = value if isinstance(value, tuple | list) else (value,)
     limits = {"grid": _MAX_GRID, "block": _MAX_BLOCK, "cluster": (8, 8, 8)}[what]
     whole = all(isinstance(n, int | np.integer) for n in given) and 1 <= len(given) <= 3
     dims = (*map(int, given), 1, 1)[:3] if whole else (0, 0, 0)
