@@ -104,7 +104,7 @@ def _waiting(arrival: Arrival, finish: Write | None, result: str) -> Control:
             barriers = m.named_barriers
             yes, asked = barriers.popc.reshape(-1), barriers.threads.reshape(-1)
             finish(
-                R, yes if result == "popc" else yes == asked if result == "and" else yes > 0, mask
+                R, yes.copy() if result == "popc" else yes == asked if result == "and" else yes > 0, mask
             )
 
     def sync(m: Machine, group: Group) -> bool:
