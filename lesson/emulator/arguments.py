@@ -69,6 +69,16 @@ class Arguments:
         start = owner.__array_interface__["data"][0]
         return found.segment, array.__array_interface__["data"][0] - start
 
+    @property
+    def count(self) -> int:
+        """How many tensor maps the launch was given."""
+        return len(self.maps)
+
+    def tensor(self, number: int) -> tuple[TensorMap, int]:
+        """A tensor map, and the arena index of its first element."""
+        segment, offset = self.map_bases[number]
+        return self.maps[number], segment.start + offset
+
     def copy_in(self, memory: GlobalMemory) -> None:
         """Arrays to the arena."""
         for each in self.held.values():

@@ -21,6 +21,7 @@ from lesson.emulator.windows import SHARED_FIRST, SHARED_RANK_SHIFT
 from lesson.errors import DeviceFault, LimitExceeded
 
 if TYPE_CHECKING:
+    from lesson.emulator.arguments import Arguments
     from lesson.emulator.copies import CopyEngine
     from lesson.emulator.program import Program
     from lesson.emulator.ptx import Instr
@@ -104,7 +105,7 @@ class Machine:
         self.shared_nbytes = program.static_shared_nbytes(shape.dynamic_nbytes)
         self.shared_stride = -(-max(self.shared_nbytes, 1) // SHARED_ROW_ALIGN) * SHARED_ROW_ALIGN
         self.param_segment: Segment
-        self.tensor_maps: list[object] = []
+        self.arguments: Arguments
         self.global_addresses: dict[str, int] = {}
         self.shared_offsets = program.shared_offsets
         self.steps = 0
@@ -129,6 +130,10 @@ class Machine:
         self._specials: dict[str, NDArray[np.generic]] = {}
         self.frames: dict[tuple[int, int], list] = {}
         self.return_block: list[NDArray[np.int32]] = []
+        self.groups_closed = {
+            "bulk": np.zeros(self.nlanes, np.int64),
+            "cp_async": np.zeros(self.nlanes, np.int64),
+        }
         self.released = np.zeros(self.nlanes, np.bool_)
         self.named_barriers = NamedBarriers(nblocks, padded)
         self.cluster_barriers = ClusterBarriers(

@@ -195,19 +195,29 @@ def shared_place(
     nbytes: int,
     act: Mask,
     is_cluster: bool = False,
+    align: int = 0,
 ) -> Place:
-    """Where addresses of the shared window lie; a peer's memory only with `is_cluster`."""
+    """Where addresses of the shared window lie; a peer's memory only with `is_cluster`.
+
+    `align` is for accesses whose alignment is not their size.
+    """
     addr = addr.astype(np.uint64) if addr.dtype != np.uint64 else addr
     first = m.of(m.shared_first, act)
     offset = addr - first
     if int(np.maximum.reduce(offset)) > m.shared_nbytes - nbytes:
-        return _cluster_place(m, instr, addr, nbytes, act, is_cluster)
-    _aligned(m, instr, addr, nbytes, act, addr)
+        return _cluster_place(m, instr, addr, nbytes, act, is_cluster, align)
+    _aligned(m, instr, addr, align or nbytes, act, addr)
     return Place(m.shared, offset.view(np.int64) + m.of(m.shared_base, act), "shared")
 
 
 def _cluster_place(
-    m: Machine, instr: Instr, addr: NDArray[np.uint64], nbytes: int, act: Mask, is_cluster: bool
+    m: Machine,
+    instr: Instr,
+    addr: NDArray[np.uint64],
+    nbytes: int,
+    act: Mask,
+    is_cluster: bool,
+    align: int,
 ) -> Place:
     """Shared addresses that are not all in the lane's own block."""
     addr = np.broadcast_to(addr, act.n) if addr.size == 1 else addr
@@ -228,7 +238,7 @@ def _cluster_place(
             int(act.idx[at]),
             "Check the index, and the shared memory that the launch asks for.",
         )
-    _aligned(m, instr, addr, nbytes, act, addr)
+    _aligned(m, instr, addr, align or nbytes, act, addr)
     index = (block - own + rank) * m.shared_stride + offset
     return Place(m.shared, index, "shared")
 

@@ -1,0 +1,74 @@
+"""Groups of asynchronous copies that a thread closes and waits for.
+
+PTX ISA, "cp.async.commit_group, cp.async.wait_group" and "cp.async.bulk.commit_group, cp.async.bulk.wait_group".
+Each thread numbers its groups from 0; a copy belongs to the group that its thread closes next.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson.emulator.isa import Control, Step
+from lesson.emulator.lanes import EMPTY, Mask
+from lesson.emulator.ptx import Instr
+from lesson.emulator.simt import Parked
+
+if TYPE_CHECKING:
+    from lesson.emulator.machine import Machine
+    from lesson.emulator.simt import Group
+
+
+def commit(instr: Instr, family: str) -> Step:
+    """Close the open group of each lane."""
+
+    def run(m: Machine, R: list, mask: Mask | None) -> None:
+        act = m.active(mask)
+        m.groups_closed[family][act.idx] += 1
+        for observer in m.observers:
+            observer.commit(m, instr, act.idx)
+
+    return run
+
+
+def wait(instr: Instr, family: str, n: int, read: bool) -> Control:
+    """Wait until at most `n` closed groups of each lane are pending; n = -1 means every copy of the lane."""
+
+    def free(m: Machine, mask: Mask) -> Mask:
+        lanes = mask.idx
+        pending = m.copies.pending(family, lanes, m.groups_closed[family][lanes] - n - 1)
+        if not pending.any():
+            return mask
+        bits = np.zeros(m.nlanes, np.bool_)
+        bits[lanes[~pending]] = True
+        found = Mask(bits)
+        return found if found.n else EMPTY
+
+    def told(m: Machine, mask: Mask) -> None:
+        for observer in m.observers:
+            observer.wait_group(m, instr, mask.idx, n, read)
+
+    def control(m: Machine, group: Group) -> bool:
+        act = m.active(group.mask)
+        going = free(m, act) if m.copies.queue else act
+        if going is act:
+            told(m, act)
+            group.block += 1
+            return False
+        detail = {"family": family, "allowed": n}
+        m.simt.park(
+            Parked(
+                "group",
+                group,
+                act,
+                instr,
+                lambda mask: free(m, mask),
+                lambda mask, late: told(m, mask),
+                detail,
+            )
+        )
+        m.simt.is_dirty = True
+        return True
+
+    return control
