@@ -79,6 +79,11 @@ def apply(
     return in_lane_order
 
 
+def check(op: str, kind: str) -> None:
+    """Raise UnsupportedPtx for an operation that the type does not have."""
+    _update(op, kind, False)
+
+
 def _contended(
     memory: Words, queue: _Queue, op: str, kind: str, update: Update, flush: bool
 ) -> Words:

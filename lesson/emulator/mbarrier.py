@@ -63,12 +63,13 @@ class Arrival(NamedTuple):
 class MbarrierFault(LaunchFailure):
     """An operation that the chip answers with "unspecified launch failure".
 
-    `position` counts the active lanes; the caller knows which thread that is.
+    `text` is what must be and what is, `cure` what to do. `position` counts the active lanes; the
+    caller knows which thread that is.
     """
 
-    def __init__(self, message: str, position: int) -> None:
-        super().__init__(message)
-        self.position = position
+    def __init__(self, text: str, cure: str, position: int) -> None:
+        super().__init__(f"{text}. {cure}")
+        self.text, self.cure, self.position = text, cure, position
 
 
 def unpack(word: int) -> State:
@@ -99,15 +100,15 @@ def inval(view: Words, index: Index) -> None:
     """Nothing that can be seen: an H200 still counts an arrival after `inval`."""
 
 
-def test(view: Words, index: Index, token: Words) -> NDArray[np.bool_]:
-    """Whether the phase that each token was taken in is over; only the token's parity counts."""
-    return ((view[index] ^ token) >> np.uint64(_PHASE)).astype(np.bool_)
-
-
-def test_parity(view: Words, index: Index, parity: Count) -> NDArray[np.bool_]:
+def is_over(view: Words, index: Index, parity: Count) -> NDArray[np.bool_]:
     """Whether the phase of that parity is over; parity 1 is over on a fresh barrier."""
     odd = (np.asarray(parity) & 1).astype(np.bool_)
     return (view[index] >> np.uint64(_PHASE)).astype(np.bool_) ^ odd
+
+
+def parity_of(token: Words) -> Words:
+    """The parity of the phase that each token was taken in: all that a wait by token asks for."""
+    return token >> np.uint64(_PHASE)
 
 
 def pending_count(token: Words) -> NDArray[np.uint32]:
@@ -206,23 +207,17 @@ def _advance(word: int, count: int, tx_nbytes: int, drop: bool, position: int) -
     phase, pending, expected, tx = unpack(word)
     tx += tx_nbytes
     if word == 0:
-        raise MbarrierFault(
-            "an mbarrier must be initialised before its first use, got a word of zeros. Let one "
-            "thread run mbarrier.init, then synchronise the block.",
-            position,
-        )
+        text = "an mbarrier must be initialised before its first use, got a word of zeros"
+        cure = "Let one thread run mbarrier.init, then synchronise the block."
+        raise MbarrierFault(text, cure, position)
     if 0 < pending < count:
-        raise MbarrierFault(
-            f"the arrivals of a phase must not exceed those pending ({pending}), got {count}. "
-            "Give mbarrier.init the number of arrivals of one phase.",
-            position,
-        )
+        text = f"the arrivals of a phase must not exceed the {pending} pending, got {count}"
+        cure = "Give mbarrier.init the number of arrivals of one phase."
+        raise MbarrierFault(text, cure, position)
     if abs(tx) > MAX_TX_NBYTES:
-        raise MbarrierFault(
-            f"the transaction count must stay within 2**20 - 1 bytes, got {tx}. "
-            "Expect the bytes of each copy once, in one thread.",
-            position,
-        )
+        text = f"the transaction count must stay within 2**20 - 1 bytes, got {tx}"
+        cure = "Expect the bytes of each copy once, in one thread."
+        raise MbarrierFault(text, cure, position)
     pending = pending - count & _COUNT_MASK
     if drop:
         expected = expected - count & _COUNT_MASK
