@@ -105,6 +105,7 @@ def _general(b: FunctionBuilder, found: alu.Alu, ins: list[Source], outs: list[D
     fn, slots = found.fn, [each.slot for each in ins] + [carry] * takes
     adapts = [each.adapt for each in ins] + [None] * takes
     targets = [*outs, Dest(carry, None)] if gives else outs
+    many = len(targets) > 1
     b.reads |= {carry} if takes else set()
     b.writes |= {carry} if gives else set()
 
@@ -115,7 +116,7 @@ def _general(b: FunctionBuilder, found: alu.Alu, ins: list[Source], outs: list[D
                 for s, adapt in zip(slots, adapts, strict=True)
             ]
         )
-        for (slot, widen), value in zip(targets, results, strict=True):
+        for (slot, widen), value in zip(targets, results if many else (results,), strict=True):
             bind(R, slot, value if widen is None else widen(value), mask)
 
     return run
