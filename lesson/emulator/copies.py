@@ -105,8 +105,7 @@ class CopyEngine:
         try:
             flipped = mbarrier.complete_tx(m.shared.views[8], at, nbytes)
         except mbarrier.MbarrierFault as error:
-            cure = "Initialise the barrier first, and let nothing write over it."
-            raise m.fault(LaunchFailure, error.text, instr, lane, cure) from error
+            raise m.fault(LaunchFailure, error.text, instr, lane, error.cure) from error
         for observer in m.observers:
             observer.mbar(m, None, "complete_tx", lanes, np.array([index]), nbytes=nbytes)
             for each in flipped.tolist():

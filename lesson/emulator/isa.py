@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Step = Callable[["Machine", list, "Mask | None"], None]
 Control = Callable[["Machine", "Group"], bool]
 Builder = Callable[[Instr, "FunctionBuilder"], Any]
-MAX_PREFIX = 4
+MAX_PREFIX = 5
 
 
 @dataclass(frozen=True, slots=True)

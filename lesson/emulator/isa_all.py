@@ -3,6 +3,7 @@
 from lesson.emulator import (
     isa_alu,
     isa_async,
+    isa_atomic,
     isa_barrier,
     isa_bulk,
     isa_call,
@@ -19,6 +20,7 @@ from lesson.emulator import (
 __all__ = [
     "isa_alu",
     "isa_async",
+    "isa_atomic",
     "isa_barrier",
     "isa_bulk",
     "isa_call",

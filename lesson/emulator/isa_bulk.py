@@ -256,7 +256,7 @@ def build_reduce(instr: Instr, b: FunctionBuilder) -> Step:
     kind = instr.mods[-1]
     if op is None or kind not in WIDTH:
         raise unsupported(instr)
-    if instr.mods[2] == "global":
+    if instr.mods[3] == "global":
         return _out(instr, b, op, kind)
     return _between(instr, b, op, kind)
 

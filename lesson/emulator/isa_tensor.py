@@ -142,10 +142,10 @@ def _issue(
 @step("cp.async.bulk.tensor")
 def build_tensor(instr: Instr, b: FunctionBuilder) -> Step:
     """A load or a store of one box, by its operands."""
-    if instr.mods[3:4] == ("global",):
+    if instr.mods[4:5] == ("global",):
         return _store(instr, b, None)
     if (
-        instr.mods[3:4] not in (("shared::cluster",), ("shared::cta",))
+        instr.mods[4:5] not in (("shared::cluster",), ("shared::cta",))
         or "cta_group::2" in instr.mods
     ):
         raise unsupported(instr)
