@@ -80,8 +80,8 @@ extern "C" __global__ void loadTileTma(const __grid_constant__ CUtensorMap tileM
     __shared__ alignas(128) float tile[kTileHeight][kTileWidth];
 
     // An mbarrier: 64 bits in shared memory that count arrivals of threads AND bytes that landed.
-    // Its constructor would have to run on the device, which nvcc says for every such variable;
-    // init() below does that work.
+    // A shared variable runs no constructor, which the compiler would warn of: init() below does
+    // that work.
 #pragma nv_diag_suppress static_var_with_dynamic_init
     __shared__ cuda::barrier<cuda::thread_scope_block> bar;
 
@@ -180,15 +180,15 @@ static PFN_cuTensorMapEncodeTiled_v12000 findEncodeTiled()
 static CUtensorMap encodeTileMap(float* in)
 {
     const PFN_cuTensorMapEncodeTiled_v12000 encodeTiled = findEncodeTiled();
-    CUtensorMap tileMap{};
 
     // snippet: encode-map
+    CUtensorMap tileMap{};  // 128 bytes that only the driver and the TMA engine read
     const cuuint64_t shape[2] = {kGmemWidth, kGmemHeight};         // elements, x first
     const cuuint64_t strides[1] = {kGmemWidth * sizeof(float)};    // bytes from row to row
     const cuuint32_t box[2] = {kTileWidth, kTileHeight};           // elements: one tile
     const cuuint32_t elementStrides[2] = {1, 1};                   // 1: take every element
     const CUresult encoded = encodeTiled(
-        &tileMap,                            // out: 128 opaque bytes, aligned to 64
+        &tileMap,                            // where the 128 bytes go
         CU_TENSOR_MAP_DATA_TYPE_FLOAT32,     // what an element is
         2,                                   // rank: how many coordinates name an element
         in,                                  // global address, a multiple of 16 bytes
