@@ -182,7 +182,7 @@ static CUtensorMap encodeTileMap(float* in)
     const PFN_cuTensorMapEncodeTiled_v12000 encodeTiled = findEncodeTiled();
 
     // snippet: encode-map
-    CUtensorMap tileMap{};  // 128 bytes that only the driver and the TMA engine read
+    CUtensorMap tileMap{};                                         // 128 opaque bytes
     const cuuint64_t shape[2] = {kGmemWidth, kGmemHeight};         // elements, x first
     const cuuint64_t strides[1] = {kGmemWidth * sizeof(float)};    // bytes from row to row
     const cuuint32_t box[2] = {kTileWidth, kTileHeight};           // elements: one tile
