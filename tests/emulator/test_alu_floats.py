@@ -107,7 +107,7 @@ def test_a_rounded_instruction_agrees_with_fractions(
 ) -> None:
     lane = kind.removesuffix("x2")
 
-    @settings(max_examples=12, deadline=None)
+    @settings(max_examples=8, deadline=None)
     @given(rows(*[lane] * ARITY.get(opcode, 2)))
     def agrees(operand_rows: list[tuple[int, ...]]) -> None:
         check(opcode, modifiers, kind, operand_rows)
@@ -158,7 +158,7 @@ FUSED = [
 @pytest.mark.parametrize("mode,kind", FUSED)
 @pytest.mark.parametrize("strategy", [cancelling, nearly_tied, around_the_smallest_normal])
 def test_fma_rounds_once_where_rounding_twice_would_show(strategy, mode: str, kind: str) -> None:
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=15, deadline=None)
     @given(st.lists(strategy(kind), min_size=1, max_size=20))
     def agrees(operand_rows: list[tuple[int, int, int]]) -> None:
         check("fma", mode, kind, operand_rows)

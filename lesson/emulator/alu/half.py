@@ -2,8 +2,8 @@
 
 Models add, sub, mul, fma, min, max, abs, neg with .ftz, .sat, .relu, .NaN, .xorsign.abs and .oob.
 Sums and products of two halves are computed in float32, whose 24 bits are enough to round twice
-without harm (f16: 24 >= 2 * 11 + 2); fma in float64, rounded to odd. Follows the PTX ISA, "Half
-Precision Floating Point Instructions". A NaN that comes out is 0x7FFF.
+without harm (f16: 24 >= 2 * 11 + 2). Follows the PTX ISA, "Half Precision Floating Point
+Instructions". A NaN that comes out is 0x7FFF.
 """
 
 from __future__ import annotations
@@ -93,13 +93,17 @@ def mul(form: Form) -> Fn | None:
     return dress(np.multiply, form)
 
 
-def multiply_add(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    return add_odd(a.astype(F64) * b.astype(F64), c.astype(F64))
-
-
 @define("fma", TYPES, "T T T -> T", flags="rn ftz sat relu oob")
 def fma(form: Form) -> Fn | None:
-    return dress(multiply_add, form) if "rn" in form.flags else None
+    """A sum in float64, to odd for bf16.
+
+    For f16 the nearest sum will do: it is inexact only if one term is some 2**53 times the last bit
+    of the other, and then it is not near a tie, or overflows.
+    """
+    add = np.add if lane_type(form) == "f16" else add_odd
+    if "rn" not in form.flags:
+        return None
+    return dress(lambda a, b, c: add(a.astype(F64) * b.astype(F64), c.astype(F64)), form)
 
 
 @define("min max", TYPES, "T T -> T", "T T T -> T", flags="ftz NaN xorsign abs")

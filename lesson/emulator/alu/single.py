@@ -16,6 +16,7 @@ from lesson.emulator.alu.rounding import F32, F64, U64, add_odd, to_f32
 
 MODES = ("rn", "rz", "rm", "rp")
 
+
 LOW29 = U64(0x1FFFFFFF)  # the bits of a float64 that a float32 lacks
 HALF29 = U64(0x10000000)
 SMALLEST_NORMAL = F64(2.0**-126)  # of float32
@@ -29,8 +30,7 @@ def fma32_nearest(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     """
     product, addend = a.astype(F64) * b.astype(F64), c.astype(F64)
     total = product + addend
-    bits = total.view(U64)
-    if ((bits & LOW29) == HALF29).any() or has_tiny(total):
+    if ((total.view(U64) & LOW29) == HALF29).any() or has_tiny(total):
         total = add_odd(product, addend)
     return total.astype(F32)
 
