@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PROOF_ROUNDS = 3
 CLOCK_ROUNDS = 64
 IDLE_ROUNDS = 50_000
+MAX_PATIENCE = 4096
 FIRST_JUMP_NS = 1000
 LAST_JUMP_NS = 1 << 50
 
@@ -52,6 +53,8 @@ class Progress:
         self.exits_seen = 0
         self.quiet = 0
         self.idle = 0
+        self.rounds = 0
+        self.patience = 1
         self.jump_ns = FIRST_JUMP_NS
         self.state: tuple | None = None
         self.frames: dict[tuple[int, int], list] = {}
@@ -79,32 +82,41 @@ class Progress:
         simt.check_limits()
 
     def _judge(self) -> None:
-        """Compare with the last stall; raise Hang when the state has come back often enough."""
+        """Compare with an earlier stall; raise Hang when that state has come back often enough."""
         m = self.simt.m
         self.idle = self.idle + 1 if self.state is not None and self.state[0] == m.version else 0
-        if self._is_as_before():
+        if m.copies.queue:
+            self.quiet = self.idle = 0
+        elif self._came_back():
             self.quiet += 1
             m.clock_offset_ns += self.jump_ns
             self.jump_ns = min(2 * self.jump_ns, LAST_JUMP_NS)
-        else:
-            self.quiet, self.jump_ns = 0, FIRST_JUMP_NS
-        if m.copies.queue:
-            self.quiet = self.idle = 0
         if self.quiet >= (CLOCK_ROUNDS if m.program.reads_clock else PROOF_ROUNDS):
-            raise self.hang("every round of waiting ends in the state that it began with")
+            raise self.hang("every round of waiting ends in a state that was there before")
         if self.idle > IDLE_ROUNDS and not self.simt.resting:
             raise self.hang(f"nothing has changed in {IDLE_ROUNDS} rounds of waiting")
 
-    def _is_as_before(self) -> bool:
-        """Whether lanes, memory and registers are those of the last stall; remembers them."""
+    def _came_back(self) -> bool:
+        """Whether lanes, memory and registers are those of the remembered stall.
+
+        Brent's way to find a cycle: the remembered stall is replaced after 1, 2, 4, ... rounds.
+        """
         simt, m = self.simt, self.simt.m
         groups = [(key, group.mask.bits.tobytes()) for key, group in simt.resting.items()]
         waits = [(each.block, each.depth, each.mask.bits.tobytes()) for each in simt.parked]
         state = (m.version, sorted(groups), sorted(waits))
-        same = state == self.state and self._frames_equal()
-        self.state = state
-        self.frames = {key: list(frame) for key, frame in m.frames.items()}
-        return same
+        if state == self.state and self._frames_equal():
+            self.rounds = 0
+            return True
+        self.rounds += 1
+        if self.rounds >= self.patience or self.state is None or state[0] != self.state[0]:
+            self.patience = (
+                min(2 * self.patience, MAX_PATIENCE) if self.rounds >= self.patience else 1
+            )
+            self.rounds, self.quiet, self.jump_ns = 0, 0, FIRST_JUMP_NS
+            self.state = state
+            self.frames = {key: list(frame) for key, frame in m.frames.items()}
+        return False
 
     def _frames_equal(self) -> bool:
         """Whether all registers hold what they held, but for those that depend on a clock."""
