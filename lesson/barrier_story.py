@@ -30,7 +30,7 @@ class BarrierStep:
     phase: int
 
 
-class _Story(Observer):
+class Story(Observer):
     """Notes the barrier's state behind every event of one block."""
 
     def __init__(self) -> None:
@@ -43,21 +43,24 @@ class _Story(Observer):
     ) -> None:
         blocks = np.asarray(index) // m.shared_stride
         mine = np.flatnonzero(blocks == BLOCK)
-        if not len(mine) or op in ("test", "try"):
+        if not len(mine) or op in ("test", "try", "flip"):
             return
         self.address = int(np.broadcast_to(index, blocks.shape)[mine[0]])
         threads = np.asarray(lanes)[np.asarray(lanes) // m.padded_threads == BLOCK]
-        self._note(m, _sentence(op, threads))
+        self._note(m, _sentence(op, threads), op == "arrive")
 
     def copy_issued(self, m: Any, copy: Copy) -> None:
         if copy.block == BLOCK:
             self._note(m, f"thread {copy.lane} issues the copy")
 
-    def _note(self, m: Any, event: str) -> None:
+    def _note(self, m: Any, event: str, may_announce: bool = False) -> None:
         word = int(m.shared.u8[self.address : self.address + 8].view(np.uint64)[0])
         state = mbarrier.unpack(word)
         if self.steps and state.phase != self.steps[-1].phase % 2:
             self.phase += 1
+        before = self.steps[-1].nbytes if self.steps else 0
+        if may_announce and state.tx_nbytes > before:
+            event = f"{event}, announces {state.tx_nbytes - before} bytes"
         self.steps.append(BarrierStep(event, state.pending, state.tx_nbytes, self.phase))
 
 
@@ -66,7 +69,7 @@ def _sentence(op: str, threads: np.ndarray) -> str:
     who = f"thread {threads[0]}" if len(threads) == 1 else f"{len(threads)} threads"
     verb = "s" if len(threads) == 1 else ""
     return {
-        "init": f"{who} init{verb} the barrier",
+        "init": f"{who} set{verb} up the barrier",
         "arrive": f"{who} arrive{verb}",
         "expect_tx": f"{who} announces bytes",
         "complete_tx": "the tile has landed",
@@ -75,7 +78,7 @@ def _sentence(op: str, threads: np.ndarray) -> str:
 
 def record() -> list[BarrierStep]:
     """Runs the lesson's kernel in the emulator, copies late, and tells one barrier's story."""
-    story = _Story()
+    story = Story()
     targets.emulate(
         TileKernel().source(),
         targets.full_grid(),

@@ -11,8 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lesson import compile as compiler
-from lesson import edges, kernel_source, map_report, ptx_view, snippets, targets
-from lesson.errors import DeviceFault, Hang, LessonError, TensorMapError
+from lesson import edges, kernel_source, map_report, outcome, ptx_view, snippets, targets
+from lesson.errors import LessonError, TensorMapError
 from lesson.kernel_source import TileKernel
 from lesson.listing import Listing
 from lesson.targets import Grid, Name, Run
@@ -168,21 +168,7 @@ def what_happens(kernel: TileKernel, schedule: str = "eager") -> None:
 
     `schedule`: when copies land: "eager" at once, "late" not before every thread waits.
     """
-    try:
-        run = targets.run_tile_kernel(
-            kernel, tensor_map(), targets.full_grid(), Name.EMULATOR, schedule=schedule
-        )
-    except Hang as hang:
-        print(f"copies land {_WHEN[schedule]}: hang. {hang}")
-    except DeviceFault as fault:
-        print(f"copies land {_WHEN[schedule]}: {fault.cuda_error}. {fault}")
-    else:
-        wrong = run.wrong_elements
-        verdict = f"{wrong} of {run.output.size} elements are wrong" if wrong else "all bits right"
-        print(f"copies land {_WHEN[schedule]}: {verdict}.")
-
-
-_WHEN = {"eager": "at once", "late": "as late as they can", "random": "at random times"}
+    print(outcome.of(kernel, schedule))
 
 
 def edge_load(x: int, y: int, expected_bytes: int | None = None) -> np.ndarray | None:

@@ -172,11 +172,12 @@ def run_tile_kernel(
     *,
     recording: bool = False,
     schedule: str = "eager",
+    observers: tuple[object, ...] = (),
 ) -> Run:
     """Runs the lesson's kernel over `tensor_map.base`, a numpy float32 matrix.
 
-    `recording` also notes the writers. `schedule` is the emulator's: when copies land. Raises
-    CompileError, TensorMapError, Hang, or the DeviceFault that the chip would raise.
+    `recording` also notes the writers. `schedule` (when copies land) and `observers` are the
+    emulator's. Raises CompileError, TensorMapError, Hang, or the DeviceFault that a chip raises.
     """
     source = kernel.recording_source() if recording else kernel.source()
     record = harness.new_write_record(tensor_map.base.size) if recording else None
@@ -184,8 +185,13 @@ def run_tile_kernel(
     args: list[object] = [tensor_map, output]
     if record is not None:
         args += [record.writer_blocks, record.writer_threads, record.write_counts]
-    is_proven = not kernel.is_edited
-    seconds = launch(source, grid, (threads_per_block(),), args, target, schedule, is_proven)
+    # Another map can make the shipped kernel wait for bytes that never come.
+    is_proven = not kernel.is_edited and tensor_map == lesson_map()
+    block = (threads_per_block(),)
+    if target == Name.EMULATOR:
+        seconds = emulate(source, grid, block, args, schedule, observers)
+    else:
+        seconds = run_on_gpu(source, grid, block, args, is_proven)
     shape = output.shape
     return Run(
         target=target,
@@ -204,26 +210,20 @@ def _writers(recorded: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return np.where(recorded == harness.NOBODY, -1, recorded.astype(np.int64)).reshape(shape)
 
 
-def launch(
-    source: harness.KernelSource,
-    grid: Grid,
-    block: Grid,
-    args: list[object],
-    target: Name,
-    schedule: str = "eager",
-    is_proven: bool = False,
+def run_on_gpu(
+    source: harness.KernelSource, grid: Grid, block: Grid, args: list[object], is_proven: bool
 ) -> float:
-    """Compiles and runs a kernel; numpy arrays in `args` change in place. Returns seconds.
+    """Compiles and runs a kernel on the GPU; arrays in `args` change in place. Returns seconds.
 
-    What `is_proven` goes to the GPU at once; the rest passes the emulator first, then runs in a
-    child process that a fault cannot take down with it.
+    What `is_proven` runs at once; the rest passes the emulator first, then runs in a child process
+    that a fault cannot take this one down with.
     """
-    if target == Name.EMULATOR:
-        return emulate(source, grid, block, args, schedule)
-    if not is_proven:
-        emulate(source, grid, block, copies(args), schedule)
-        return isolate(source, grid, block, args)
     from lesson import gpu
+
+    if not is_proven:
+        for schedule in ("eager", "late"):
+            emulate(source, grid, block, copies(args), schedule)
+        return isolate(source, grid, block, args)
 
     return gpu.launch(_compiled(source), source.kernel, grid, block, args).seconds
 

@@ -140,6 +140,16 @@ def test_the_shipped_kernel_goes_to_the_gpu_at_once_and_an_edited_one_to_a_child
     assert launched == ["launch", "run_isolated"]
 
 
+def test_another_map_makes_the_shipped_kernel_unproven(launched):
+    rounded = targets.lesson_map(dtype="TFLOAT32")
+    targets.run_tile_kernel(TileKernel(), rounded, (4, 4), Name.GPU)
+    assert launched == ["run_isolated"]
+    half = targets.lesson_map(box=(64, 32))
+    with pytest.raises(Hang):
+        targets.run_tile_kernel(TileKernel(), half, (4, 4), Name.GPU)
+    assert launched == ["run_isolated"]
+
+
 def test_a_kernel_that_would_hang_is_never_launched_on_the_gpu(launched):
     hangs = TileKernel().edit("issue-tma", "sizeof(tile)", "2 * sizeof(tile)")
     with pytest.raises(Hang):

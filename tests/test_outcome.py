@@ -1,0 +1,52 @@
+"""What the notebook says of broken kernels, and the story of a barrier."""
+
+import pytest
+
+from lesson import barrier_story, outcome
+from lesson.kernel_source import TileKernel
+
+WAIT = "bar.wait(cuda::std::move(token));"
+
+
+def outcome_of(region: str, old: str, new: str, schedule: str = "eager") -> str:
+    return outcome.of(TileKernel().edit(region, old, new), schedule)
+
+
+def test_too_many_announced_bytes_hang_and_the_missing_bytes_are_named():
+    assert outcome_of("issue-tma", "sizeof(tile)", "2 * sizeof(tile)") == (
+        "If copies land at once: hang. 4096 threads wait, the first at tma_tile.cu line 118."
+        " The barrier of the first block still waits for 0 arrivals and 16384 bytes."
+    )
+
+
+def test_a_missing_arrival_hangs_and_is_named():
+    said = outcome_of("kernel", "init(&bar, blockDim.x)", "init(&bar, blockDim.x + 1)")
+    assert said.endswith("still waits for 1 arrivals and 0 bytes.")
+
+
+def test_without_the_wait_the_schedule_decides():
+    assert outcome_of("kernel", WAIT, "__syncthreads();") == (
+        "If copies land at once: all bits are right."
+    )
+    late = outcome_of("kernel", WAIT, "__syncthreads();", "late")
+    assert late.startswith("If copies land as late as they can: 65")
+    assert late.endswith("of 65536 elements are wrong.")
+
+
+def test_a_start_off_the_16_bytes_is_the_illegal_instruction_of_the_chip_with_its_line():
+    said = outcome_of("issue-tma", "{tileX, tileY}", "{tileX / kTileWidth, tileY}")
+    assert said.startswith("If copies land at once: illegal instruction, ")
+    assert "tma_tile.cu line 107" in said
+
+
+@pytest.fixture(scope="module")
+def steps() -> list[barrier_story.BarrierStep]:
+    return barrier_story.record()
+
+
+def test_the_story_of_a_barrier_has_256_arrivals_and_16384_bytes(steps):
+    assert (steps[0].pending, steps[0].nbytes) == (256, 0)
+    assert any("announces 16384 bytes" in step.event for step in steps)
+    assert (steps[-2].pending, steps[-2].nbytes, steps[-2].phase) == (0, 16384, 0)
+    assert (steps[-1].pending, steps[-1].nbytes, steps[-1].phase) == (256, 0, 1)
+    assert steps[-1].event == "the tile has landed"
