@@ -141,7 +141,7 @@ def arrive(
     .noComplete is the same operation: an H200 completes the phase also there. With `tokens` false
     (the result goes to `_`) the returned tokens may be empty.
     """
-    if nbytes is None and np.size(count) == 1 and index.size > 1:
+    if nbytes is None and index.size > 1 and np.min(count) == np.max(count):
         arrival = _alike(view, index, int(np.max(count)), drop, tokens)
         if arrival is not None:
             return arrival
