@@ -42,6 +42,9 @@ class Mask:
         return values if values.size == 1 else values[self.idx]
 
 
+UNDEFINED = {np.dtype(t): np.zeros(1, t) for t in (np.bool_, np.uint16, np.uint32, np.uint64)}
+"""What a register holds that nothing has written: its very identity says so."""
+
 EMPTY = Mask(np.zeros(1, np.bool_), 0)
 
 
@@ -53,7 +56,13 @@ def mask_of(idx: NDArray[np.int64], nlanes: int) -> Mask:
 
 
 def merged(old: Values, new: Values, mask: Mask) -> Values:
-    """`new` in the lanes of the mask, `old` elsewhere; both full width or uniform."""
+    """`new` in the lanes of the mask, `old` elsewhere; both full width or uniform.
+
+    Where nothing was written before, the other lanes may hold anything: `new` will do, and a uniform value
+    stays uniform.
+    """
+    if old is UNDEFINED[new.dtype]:
+        return new
     bits = mask.bits
     if mask.n * 8 > bits.size:
         return np.where(bits, new, old)
@@ -66,7 +75,10 @@ def scattered(old: Values, values: Values, mask: Mask) -> Values:
     """Like `merged`, but `values` holds only the lanes of the mask."""
     if values.size == 1:
         return merged(old, values, mask)
-    bits = mask.bits
-    result = old.copy() if old.size == bits.size else np.full(bits.size, old[0])
+    size = mask.bits.size
+    if old is UNDEFINED[values.dtype]:
+        result = np.empty(size, values.dtype)
+    else:
+        result = old.copy() if old.size == size else np.full(size, old[0])
     result[mask.idx] = values
     return result

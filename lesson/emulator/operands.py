@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lesson.emulator.lanes import Mask, merged
+from lesson.emulator.lanes import UNDEFINED, Mask, merged
 from lesson.emulator.layout import Place, frame_layout, param_layout
 from lesson.emulator.ptx import Function, Imm, Instr, Not, Operand, Reg, Sink, Sym, Variable
 from lesson.emulator.ptx_scope import SPECIAL
@@ -87,7 +87,7 @@ class FunctionBuilder:
                 raise UnsupportedPtx(
                     f"a register must have at most 64 bits, got .b128. PTX line {self.line}."
                 )
-            slot = self._new(reg.name, np.zeros(1, storage(kind)))
+            slot = self._new(reg.name, UNDEFINED[storage(kind)])
         return slot
 
     def register_slots(self) -> dict[str, int]:
@@ -98,7 +98,7 @@ class FunctionBuilder:
         """Slot of a register that PTX does not name, such as the carry flag."""
         key = ("hidden", name, dtype)
         found = self._slots.get(key)
-        return self._new(key, np.zeros(1, dtype)) if found is None else found
+        return self._new(key, UNDEFINED[dtype]) if found is None else found
 
     def constant(self, values: Values) -> int:
         """Slot of a constant."""
