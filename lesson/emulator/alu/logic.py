@@ -130,18 +130,17 @@ def lop3(form: Form) -> Fn:
     return run
 
 
-@define("lop3", ("b32",), "T T T u32 pred -> T pred", flags="and or xor")
+@define("lop3", ("b32",), "T T T u32 pred -> T pred", flags="and or")
 def lop3_predicate(form: Form) -> Fn | None:
     """Also whether any bit is set, combined with a predicate."""
     word = lop3(form)
-    fold = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
-    name = form.choice(*fold)
+    fold = {"and": np.logical_and, "or": np.logical_or}.get(form.choice("and", "or"))
 
-    def run(a, b, c, lut, q):  # noqa: ANN001, ANN202
-        result = word(a, b, c, lut)
-        return result, fold[name](result != 0, q)
+    def run(*operands: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        result = word(*operands[:-1])
+        return result, fold(result != 0, operands[-1])
 
-    return run if name else None
+    return run if fold else None
 
 
 # Selectors of the special modes, by the two low bits of c.
