@@ -132,7 +132,7 @@ def build_arrive(instr: Instr, f: FunctionBuilder) -> Step:
         act = m.active(mask)
         index = find(m, R, act)
         given = 1 if read is None else m.of(read(R), act)
-        count, nbytes = (1, given) if is_tx else (given, None)
+        count, nbytes = (1, given) if is_tx else (given, 0)
         view, words = m.shared.views[_NBYTES], index >> 3
         try:
             tokens, flipped = mbarrier.arrive(

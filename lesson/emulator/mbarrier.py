@@ -38,19 +38,16 @@ MAX_COUNT = 2**20 - 1
 MAX_TX_NBYTES = 2**20 - 1
 _PHASE, _PENDING, _TX, _EXPECTED = 63, 43, 21, 1
 _COUNT_MASK, _TX_MASK, _TX_SIGN = 2**20 - 1, 2**21 - 1, 2**20
-_PHASE_FIELD = np.uint64(1 << _PHASE)
-_PENDING_FIELD = np.uint64(_COUNT_MASK << _PENDING)
-_TX_FIELD = np.uint64(_TX_MASK << _TX)
-_EXPECTED_FIELD = np.uint64(_COUNT_MASK << _EXPECTED)
+_FEW_LANES = 8  # so many are quicker one by one
 
 
 class State(NamedTuple):
-    """One barrier, field by field."""
+    """One barrier, field by field; or some, each field an int64 array."""
 
-    phase: int
-    pending: int
-    expected: int
-    tx_nbytes: int
+    phase: int | Index
+    pending: int | Index
+    expected: int | Index
+    tx_nbytes: int | Index
 
 
 class Arrival(NamedTuple):
@@ -72,8 +69,8 @@ class MbarrierFault(LaunchFailure):
         self.text, self.cure, self.position = text, cure, position
 
 
-def unpack(word: int) -> State:
-    """The fields of one barrier word."""
+def unpack(word: int | Index) -> State:
+    """The fields of a barrier word."""
     tx = word >> _TX & _TX_MASK
     return State(
         phase=word >> _PHASE & 1,
@@ -83,7 +80,7 @@ def unpack(word: int) -> State:
     )
 
 
-def pack(state: State) -> int:
+def pack(state: State) -> int | Index:
     """The barrier word with these fields; the counts are cut to their 20 bits."""
     phase, pending, expected, tx_nbytes = state
     counts = (-pending & _COUNT_MASK) << _PENDING | (-expected & _COUNT_MASK) << _EXPECTED
@@ -119,19 +116,19 @@ def pending_count(token: Words) -> NDArray[np.uint32]:
 
 def expect_tx(view: Words, index: Index, nbytes: Count) -> Index:
     """Raise the transaction count; returns the barriers whose phase that completed."""
-    return _one_by_one(view, index, 0, nbytes, 1, drop=False).flipped
+    return _apply(view, index, 0, nbytes, 1, drop=False, tokens=False).flipped
 
 
-def complete_tx(view: Words, index: Index | int, nbytes: Count) -> Index:
+def complete_tx(view: Words, index: Index, nbytes: Count) -> Index:
     """Lower the transaction count, as a finished copy does; returns the barriers that flipped."""
-    return _one_by_one(view, index, 0, nbytes, -1, drop=False).flipped
+    return _apply(view, index, 0, nbytes, -1, drop=False, tokens=False).flipped
 
 
 def arrive(
     view: Words,
     index: Index,
     count: Count = 1,
-    nbytes: Count | None = None,
+    nbytes: Count = 0,
     *,
     drop: bool = False,
     tokens: bool = True,
@@ -141,56 +138,83 @@ def arrive(
     .noComplete is the same operation: an H200 completes the phase also there. With `tokens` false
     (the result goes to `_`) the returned tokens may be empty.
     """
-    if nbytes is None and index.size > 1 and np.min(count) == np.max(count):
-        arrival = _alike(view, index, int(np.max(count)), drop, tokens)
-        if arrival is not None:
-            return arrival
-    return _one_by_one(view, index, count, 0 if nbytes is None else nbytes, 1, drop=drop)
+    return _apply(view, index, count, nbytes, 1, drop=drop, tokens=tokens)
 
 
-def _alike(view: Words, index: Index, count: int, drop: bool, tokens: bool) -> Arrival | None:
-    """Plain arrivals of one count where no barrier completes before its last lane; else None."""
+def _apply(
+    view: Words,
+    index: Index,
+    count: Count,
+    nbytes: Count,
+    sign: int,
+    *,
+    drop: bool,
+    tokens: bool,
+) -> Arrival:
+    """One operation of all lanes, as if one after another."""
+    if index.size > _FEW_LANES:
+        amounts = sign * np.asarray(nbytes, np.int64)
+        together = _together(view, index, np.asarray(count, np.int64), amounts, drop, tokens)
+        if together is not None:
+            return together
+    return _one_by_one(view, index, count, nbytes, sign, drop)
+
+
+def _together(
+    view: Words, index: Index, count: Index, tx_nbytes: Index, drop: bool, tokens: bool
+) -> Arrival | None:
+    """All lanes at once, where no barrier faults or completes before its last lane; else None."""
+    starts, lanes = _runs(index)
+    barriers = index[starts]
+    if (barriers[1:] <= barriers[:-1]).any():
+        return None
+    words = view[barriers].view(np.int64)
+    phase, pending, expected, tx = unpack(words)
+    total = _sums(count, starts, lanes)
+    if tx_nbytes.any():
+        tx = tx + _sums(tx_nbytes, starts, lanes)
+        if (abs(tx) > MAX_TX_NBYTES).any():
+            return None
+    has_idle = count.size > 1 and not count.all()
+    if has_idle or ((pending == 0) | (total > pending)).any():
+        return None
+    done = (total == pending) & (tx == 0)
+    expected = expected - total if drop else expected
+    left = np.where(done, expected, pending - total)
+    view[barriers] = pack(State(phase ^ done, left, expected, tx)).view(np.uint64)
+    taken = np.empty(0, np.uint64)
+    if tokens:
+        alike = count.size == 1
+        before = np.arange(index.size) * count if alike else np.cumsum(count) - count
+        taken = np.repeat(words - (before[starts] << _PENDING), lanes)
+        taken = (taken + (before << _PENDING)).view(np.uint64)
+    return Arrival(taken, barriers[done])
+
+
+def _runs(index: Index) -> tuple[Index, Index]:
+    """Runs of lanes on one barrier: where each starts, and how many lanes it has."""
     first = np.empty(index.size, np.bool_)
     first[0] = True
     np.not_equal(index[1:], index[:-1], out=first[1:])
     starts = first.nonzero()[0]
-    barriers = index[starts]
-    if count < 1 or (barriers[1:] <= barriers[:-1]).any():
-        return None
     lanes = np.empty_like(starts)
     np.subtract(starts[1:], starts[:-1], out=lanes[:-1])
     lanes[-1] = index.size - starts[-1]
-    words = view[barriers]
-    total = lanes.astype(np.uint64) * np.uint64(count)
-    negated = words >> np.uint64(_PENDING) & np.uint64(_COUNT_MASK)
-    after = negated + total
-    if ((negated == 0) | (after > _COUNT_MASK + 1)).any():
-        return None
-    expected = words & _EXPECTED_FIELD
-    if drop:
-        expected = expected + (total << np.uint64(_EXPECTED)) & _EXPECTED_FIELD
-    tx = words & _TX_FIELD
-    done = (after > _COUNT_MASK) & (tx == 0)
-    pending = np.where(
-        done, expected << np.uint64(_PENDING - _EXPECTED), after << np.uint64(_PENDING)
-    )
-    phase = words ^ done.astype(np.uint64) << np.uint64(_PHASE)
-    view[barriers] = phase & _PHASE_FIELD | pending & _PENDING_FIELD | tx | expected
-    taken = np.empty(0, np.uint64)
-    if tokens:
-        each = np.uint64(count << _PENDING)
-        taken = np.repeat(words - starts.astype(np.uint64) * each, lanes)
-        taken += np.arange(index.size, dtype=np.uint64) * each
-    return Arrival(taken, barriers[done])
+    return starts, lanes
+
+
+def _sums(values: Index, starts: Index, lanes: Index) -> Index:
+    """The sum over each run of lanes; `values` has one element a lane or one for all."""
+    return lanes * values if values.size == 1 else np.add.reduceat(values, starts)
 
 
 def _one_by_one(
-    view: Words, index: Index | int, count: Count, tx_nbytes: Count, sign: int, *, drop: bool
+    view: Words, index: Index, count: Count, nbytes: Count, sign: int, drop: bool
 ) -> Arrival:
     """The general case: what one lane does may complete a phase under the next lane's feet."""
-    places = np.atleast_1d(index).tolist()
-    counts = np.broadcast_to(count, len(places)).tolist()
-    amounts = np.broadcast_to(tx_nbytes, len(places)).tolist()
+    places = index.tolist()
+    counts = np.broadcast_to(count, index.shape).tolist()
+    amounts = np.broadcast_to(nbytes, index.shape).tolist()
     tokens, flipped = [], []
     for position, at in enumerate(places):
         word = int(view[at])

@@ -64,7 +64,7 @@ def run_step(view: np.ndarray, at: np.ndarray, op: str, nbytes: list[int]) -> mb
         return mbarrier.Arrival(np.empty(0, np.uint64), mbarrier.expect_tx(view, at, amounts))
     if op == "complete":
         return mbarrier.Arrival(np.empty(0, np.uint64), mbarrier.complete_tx(view, at, amounts))
-    return mbarrier.arrive(view, at, 1, amounts if op == "arrive+tx" else None, drop=op == "drop")
+    return mbarrier.arrive(view, at, 1, amounts if op == "arrive+tx" else 0, drop=op == "drop")
 
 
 @pytest.mark.parametrize("seed", range(40))
