@@ -119,7 +119,9 @@ class CopyEngine:
         try:
             flipped = mbarrier.complete_tx(m.shared.views[8], at >> 3, nbytes)
         except mbarrier.MbarrierFault as error:
-            raise m.fault(LaunchFailure, error.text, instr, lane, error.cure) from error
+            fault = m.fault(LaunchFailure, error.text, instr, lane, error.cure)
+            fault.barrier = index  # type: ignore[attr-defined]
+            raise fault from error
         for observer in m.observers:
             observer.mbar(m, None, "complete_tx", lanes, at, nbytes=nbytes)
             for _ in flipped:

@@ -22,7 +22,7 @@ from lesson.emulator.lanes import EMPTY, Mask, mask_of, scattered
 from lesson.emulator.operands import FunctionBuilder, Read
 from lesson.emulator.ptx import Instr, Operand, Sink
 from lesson.emulator.simt import Group, Parked
-from lesson.errors import IllegalAddress, LaunchFailure
+from lesson.errors import DeviceFault, IllegalAddress, LaunchFailure
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -79,9 +79,13 @@ def changed(
                 observer.mbar(m, instr, "flip", lanes, np.full(lanes.size, word * _NBYTES))
 
 
-def fault(m: Machine, instr: Instr, act: Mask, error: mbarrier.MbarrierFault) -> LaunchFailure:
-    """The error of the thread that did it."""
-    return m.fault(LaunchFailure, error.text, instr, m.lane_of(act, error.position), error.cure)
+def fault(
+    m: Machine, instr: Instr, act: Mask, error: mbarrier.MbarrierFault, index: mbarrier.Index
+) -> DeviceFault:
+    """The error of the thread that did it; the barrier rides along for the diagnosis."""
+    made = m.fault(LaunchFailure, error.text, instr, m.lane_of(act, error.position), error.cure)
+    made.barrier = int(index[error.position])  # type: ignore[attr-defined]
+    return made
 
 
 # ------------------------------------------------------------------------------ life and death
@@ -139,7 +143,7 @@ def build_arrive(instr: Instr, f: FunctionBuilder) -> Step:
                 view, words, count, nbytes, drop=is_drop, tokens=wants_token
             )
         except mbarrier.MbarrierFault as error:
-            raise fault(m, instr, act, error) from error
+            raise fault(m, instr, act, error, index) from error
         if wants_token:
             tokens = tokens if widen is None else widen(tokens)
             R[slot] = tokens if act.n == m.nlanes else scattered(R[slot], tokens, act)
@@ -163,7 +167,7 @@ def build_tx(instr: Instr, f: FunctionBuilder) -> Step:
         try:
             flipped = act_on(m.shared.views[_NBYTES], index >> 3, nbytes)
         except mbarrier.MbarrierFault as error:
-            raise fault(m, instr, act, error) from error
+            raise fault(m, instr, act, error, index) from error
         tell(m, instr, op, act, index, nbytes=nbytes)
         changed(m, instr, act, index, flipped)
 

@@ -32,12 +32,13 @@ SHARED_ALIGN = 128
 
 
 class Asked(NamedTuple):
-    """One lane's request: its map, the arena index of the map's base, its coordinates."""
+    """One lane's request: its map, the arena index of the map's base, its coordinates, the map's space."""
 
     lane: int
     tmap: TensorMap
     base: int
     coords: tuple[int, ...]
+    space: str
 
 
 class Request:
@@ -54,7 +55,7 @@ class Request:
 
     def asked(self, m: Machine, R: list, act: Mask, is_store: bool, op: str | None) -> list[Asked]:
         """What each active lane asks for; faults where the chip does."""
-        maps = self._maps(m, R, act)
+        maps, space = self._maps(m, R, act)
         coords = np.stack(
             [m.each(read(R), act).view(np.int32) for read in self.coords], axis=1
         ).tolist()
@@ -64,7 +65,7 @@ class Request:
             fault = tma.start_fault(tmap, tuple(at), is_store, op)
             if fault is not None:
                 raise self.illegal(m, lane, fault)
-            found.append(Asked(lane, tmap, base, tuple(at)))
+            found.append(Asked(lane, tmap, base, tuple(at), space))
         return found
 
     def illegal(self, m: Machine, lane: int, text: str) -> DeviceFault:
@@ -72,8 +73,8 @@ class Request:
         what, _, cure = text.partition(". ")
         return m.fault(IllegalInstruction, what.rstrip("."), self.instr, lane, cure)
 
-    def _maps(self, m: Machine, R: list, act: Mask) -> list[int]:
-        """The number of the map that each lane's address holds."""
+    def _maps(self, m: Machine, R: list, act: Mask) -> tuple[list[int], str]:
+        """The number of the map that each lane's address holds, and the space that it lies in."""
         addr = m.of(self.map(R), act)
         place = generic_place(m, self.instr, addr, 16, act, False)
         if place is None or place.space not in ("global", "const", "param"):
@@ -94,7 +95,7 @@ class Request:
                 m.lane_of(act, int(bad[0])),
                 "Check the address of the map.",
             )
-        return np.broadcast_to(numbers, act.n).tolist()
+        return np.broadcast_to(numbers, act.n).tolist(), place.space
 
 
 def _shared(m: Machine, instr: Instr, read: Read, R: list, act: Mask, is_cluster: bool) -> Index:
@@ -108,7 +109,7 @@ def _issue(
     m: Machine, instr: Instr, kind: str, asked: Asked, start: int, barrier: int, op: str | None
 ) -> None:
     """Hand one copy to the engine."""
-    lane, tmap, base, coords = asked
+    lane, tmap, base, coords, space = asked
     block, offset = divmod(start, m.shared_stride)
     first = block * m.shared_stride
     smem = m.shared.u8[first : first + m.shared_nbytes]
@@ -122,6 +123,7 @@ def _issue(
         0, kind, instr, lane, block, tmap, coords, start, stop, base, nbytes=nbytes, barrier=barrier, op=op,
         lanes=np.array([lane]),
         groups=np.array([-1]) if is_load else m.groups_closed["bulk"][lane : lane + 1].copy(),
+        map_space=space,
     )  # fmt: skip
 
     def move() -> None:

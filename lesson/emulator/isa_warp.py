@@ -212,15 +212,20 @@ def build_warp_barrier(instr: Instr, f: FunctionBuilder) -> Control:
         if mask is not None:
             here = mask.bits.reshape(-1, warp.LANES)
             early = _early(m, here, _at_warp_barriers(m, here), read(group.R))
-            _let_go(m, here)
+            met = _let_go(m, here)
             if early.n:
                 m.simt.park(waiting_warp(group, early, instr, read(group.R)))
                 mask = mask - early
-                if not mask.n:
+                if not mask.n and not met.any():
                     return True
             group.mask = mask
+            met = met | mask.bits
+        else:
+            met = m.everyone.bits
         for observer in m.observers:
-            observer.warp_sync(m, instr, m.active(mask).idx)
+            observer.warp_sync(m, instr, np.flatnonzero(met))
+        if mask is not None and not mask.n:
+            return True
         group.block += 1
         return False
 
@@ -240,9 +245,10 @@ def _at_warp_barriers(m: Machine, here: warp.Bools) -> warp.Bools:
     return reached
 
 
-def _let_go(m: Machine, here: warp.Bools) -> None:
-    """Let those lanes go that wait at a bar.warp.sync and need nobody beyond `here`."""
+def _let_go(m: Machine, here: warp.Bools) -> warp.Bools:
+    """Let those lanes go that wait at a bar.warp.sync and need nobody beyond `here`; who they are."""
     reached = _at_warp_barriers(m, here)
+    gone = np.zeros(m.nlanes, np.bool_)
     waiting, m.simt.parked = m.simt.parked, []
     for each in waiting:
         if _is_warp_barrier(each):
@@ -250,9 +256,9 @@ def _let_go(m: Machine, here: warp.Bools) -> None:
             early = _early(m, lanes, reached, each.detail["membermask"])
             going = each.mask - early if early.n else each.mask
             if going.n:
-                for observer in m.observers:
-                    observer.warp_sync(m, each.instr, going.idx)
+                gone |= going.bits
                 m.simt.start(each.next_block, each.depth, going)
             each.mask = early
         if each.mask.n:
             m.simt.park(each)
+    return gone

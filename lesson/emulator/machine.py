@@ -268,5 +268,5 @@ class Machine:
         """The error to raise for a thread; `where` rides along for the diagnosis."""
         where = self.where(instr, lane)
         error = kind(f"{text}. {where}. {cure}")
-        error.where = where  # type: ignore[attr-defined]
+        error.where, error.instr, error.lane = where, instr, lane  # type: ignore[attr-defined]
         return error

@@ -34,7 +34,8 @@ class Copy:
     first byte a lane and `nbytes` is what each lane writes. `global_start`: arena index of the first byte, or of
     the base of the tensor (cp_async: `global_index`, a lane each). `source_start`: flat shared index that
     bulk_shared reads. `barrier`: flat shared byte index of the mbarrier that it completes on, or -1. `groups`: the
-    number of the bulk or cp.async group of each of `lanes`, or -1.
+    number of the bulk or cp.async group of each of `lanes`, or -1. `map_space`: where the tensor map lies (param,
+    const, global).
     """
 
     id: int
@@ -56,6 +57,7 @@ class Copy:
     smem_index: Index | None = None
     global_index: Index | None = None
     has_landed: bool = False
+    map_space: str = ""
 
     @property
     def family(self) -> str:
