@@ -24,16 +24,23 @@ def _arguments(tmap: TensorMap) -> list[tuple[str, str]]:
     aligned = "on a 16-byte boundary" if tmap.address % 16 == 0 else "off the 16-byte boundaries"
     return [
         ("data_type", f"{tmap.dtype.value}, {tmap.itemsize} bytes"),
-        ("rank", str(tmap.rank)),
+        ("tensor_rank", str(tmap.rank)),
         ("global_address", aligned),
         ("global_dim", _by(tmap.dims, "elements")),
         ("global_strides", _by(tmap.strides_bytes, "bytes")),
-        ("box_dim", _by(tmap.box, "elements") + f", {tmap.box[0] * tmap.itemsize} bytes a row"),
+        ("box_dim", _by(tmap.box, "elements") + _row(tmap)),
         ("element_strides", _by(tmap.element_strides, "").strip()),
         ("interleave", tmap.interleave.value),
         ("swizzle", tmap.swizzle.value),
         ("oob_fill", tmap.oob_fill.value),
     ]
+
+
+def _row(tmap: TensorMap) -> str:
+    """The bytes of a row of the box, where it has a whole number of elements."""
+    if not tmap.box or not isinstance(tmap.box[0], int):
+        return ""
+    return f", {tmap.box[0] * tmap.itemsize} bytes a row"
 
 
 def report(tmap: TensorMap) -> str:

@@ -88,19 +88,44 @@ def packed_box_row_is_128(tmap: TensorMap, _address: int) -> Iterator[BrokenRule
 
 
 def box_fits(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
-    """A whole box is less than 256 KiB. The manual does not say so; the recording does."""
+    """The elements that a copy picks are at most 228 KiB, the shared memory of an SM of 9.0.
+
+    The manual does not say so. The recording refuses the next size above 233472 bytes, whatever
+    type, rank, swizzle or interleave. It counts boxDim[k] / elementStrides[k], rounded down, in
+    every dimension: in dimension 0 too, though a copy without interleave ignores that step, and
+    below what an outer step moves, which is rounded up. What a dimension shorter than its step
+    counts is not recorded; here it is one.
+    """
     sizes = [size for _, size in whole(tmap.box)]
-    nbytes = math.prod(sizes) * tmap.itemsize
-    if min(sizes, default=0) < 1 or nbytes < BOX_LIMIT_NBYTES:
+    steps = [step for _, step in whole(tmap.element_strides)]
+    if min(sizes, default=0) < 1 or min(steps, default=0) < 1 or len(sizes) != len(steps):
         return
-    outer = max(range(len(sizes)), key=lambda k: (k > 0, sizes[k], k))
-    nearest = max(1, (BOX_LIMIT_NBYTES - 1) // (nbytes // sizes[outer]))
-    factors = [f"box_dim[{k}]" for k in range(len(sizes))]
+    picked = [max(1, size // step) for size, step in zip(sizes, steps, strict=True)]
+    nbytes = math.prod(picked) * tmap.itemsize
+    if nbytes <= BOX_LIMIT_NBYTES:
+        return
+    outer = max(range(len(sizes)), key=lambda k: (k > 0, picked[k], k))
+    fitting = max(1, BOX_LIMIT_NBYTES // (nbytes // picked[outer]))
+    nearest = min(sizes[outer], (fitting + 1) * steps[outer] - 1)
+    factors = [f"box_dim[{k}]" + (f" / {step}" if step > 1 else "") for k, step in enumerate(steps)]
     yield BrokenRule(
-        " * ".join([*factors, "itemsize"]), nbytes, f"below {BOX_LIMIT_NBYTES} bytes",
+        " * ".join([*factors, "itemsize"]), nbytes, f"at most {BOX_LIMIT_NBYTES} bytes",
         f"Lower box_dim[{outer}] to {nearest}, or the others with it.", f"{SECTION}, boxDim",
-        f"{' x '.join(map(str, sizes))} x {tmap.dtype.value.lower()}",
+        f"{' x '.join(map(str, picked))} x {tmap.dtype.value.lower()}",
     )  # fmt: skip
+
+
+def swizzle_is_of_compute_capability_9(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
+    """swizzle: no SWIZZLE_128B_ATOM_32B, _ATOM_32B_FLIP_8B or _ATOM_64B on this chip.
+
+    The manual lists them without a condition; the recorded H200 refuses all three, for every type
+    and every row from 16 to 256 bytes. They are of later chips.
+    """
+    if "ATOM" in tmap.swizzle.value:
+        yield BrokenRule(
+            "swizzle", tmap.swizzle.value, "NONE, 32B, 64B or 128B on compute capability 9.0",
+            "Use 128B.", f"{SECTION}, swizzle", nearest="128B",
+        )  # fmt: skip
 
 
 def box_row_fits_the_swizzle_span(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
 
 SECTION = "CUDA Driver API, Tensor Map Object Management, cuTensorMapEncodeTiled"
 MAX_RANK = 5
+ADDRESS_BITS = 57
 MAX_DIM = 1 << 32
 STRIDE_LIMIT_BYTES = 1 << 40
 MAX_BOX_DIM = 256
 MAX_ELEMENT_STRIDE = 8
 UNIT_NBYTES = 16
-BOX_LIMIT_NBYTES = 1 << 18
+BOX_LIMIT_NBYTES = 228 << 10
 ARGUMENTS = {
     "dims": "global_dim",
     "strides_bytes": "global_strides",

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from lesson.tensor_map_broken import (
+    ADDRESS_BITS,
     ARGUMENTS,
     MAX_DIM,
     MAX_RANK,
@@ -47,6 +48,19 @@ def arguments_are_whole_numbers(tmap: TensorMap, address: int) -> Iterator[Broke
                 argument, repr(value), "a whole number", "Divide with //, or convert it with int.",
                 SECTION, type(value).__name__,
             )  # fmt: skip
+
+
+def type_is_of_compute_capability_9(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
+    """tensorDataType: no 16U4_ALIGN8B, 16U4_ALIGN16B or 16U6_ALIGN16B on this chip.
+
+    The manual lists them without a condition; the recorded H200 refuses all three in every form
+    that the manual allows. They are of later chips.
+    """
+    if tmap.dtype.is_packed:
+        yield BrokenRule(
+            "data_type", tmap.dtype.value, "a type of whole bytes on compute capability 9.0",
+            "Copy the packed bytes as UINT8.", f"{SECTION}, tensorDataType", nearest="UINT8",
+        )  # fmt: skip
 
 
 def rank_is_1_to_5(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
@@ -103,12 +117,15 @@ def global_address_is_aligned(tmap: TensorMap, address: int) -> Iterator[BrokenR
         )  # fmt: skip
 
 
-def global_address_fits_64_bits(_tmap: TensorMap, address: int) -> Iterator[BrokenRule]:
-    """A pointer, globalAddress: 0 to 2^64 - 1."""
-    if isinstance(address, int) and not 0 <= address < 1 << 64:
+def global_address_fits_57_bits(_tmap: TensorMap, address: int) -> Iterator[BrokenRule]:
+    """globalAddress: a virtual address of the chip.
+
+    The manual gives no bound. The recording accepts 0 and 2^56 and refuses 2^57 and 2^63.
+    """
+    if isinstance(address, int) and not 0 <= address < 1 << ADDRESS_BITS:
         yield BrokenRule(
-            "global_address", address, "0 to 2^64 - 1", "Take the pointer of the array.",
-            f"{SECTION}, globalAddress",
+            "global_address", address, f"0 to 2^{ADDRESS_BITS} - 1",
+            "Take the pointer of the array.", f"{SECTION}, globalAddress",
         )  # fmt: skip
 
 

@@ -1,8 +1,9 @@
 """All rules of `cuTensorMapEncodeTiled`, in the order of the driver's arguments.
 
 Source: CUDA Driver API, Tensor Map Object Management, `cuTensorMapEncodeTiled`, and the answers of
-an H200 (driver 580, CUDA 13.0) to 751 maps. Where the two disagree the recording wins, and the
-rule's docstring says so. Two sentences of the manual are no rule at all on that driver:
+an H200 (driver 580, CUDA 13.0) to some 7500 maps. Where the two disagree the recording wins, and
+the rule's docstring says so. They are the rules of compute capability 9.0: later chips have more
+types and swizzles. Two sentences of the manual are no rule at all on that driver:
 
 * "each following dimension stride includes the previous one": strides of 0, of less than a row, and
   in any order are accepted (overlapping rows are legal);
@@ -22,12 +23,13 @@ from lesson.tensor_map_box_rules import (
     element_strides_are_1_to_8,
     nan_fill_needs_a_float_type,
     packed_box_row_is_128,
+    swizzle_is_of_compute_capability_9,
 )
 from lesson.tensor_map_broken import Rule
 from lesson.tensor_map_global_rules import (
     arguments_are_whole_numbers,
     every_dimension_has_its_entries,
-    global_address_fits_64_bits,
+    global_address_fits_57_bits,
     global_address_is_aligned,
     global_dim_is_1_to_2_to_the_32,
     global_strides_are_aligned,
@@ -35,13 +37,15 @@ from lesson.tensor_map_global_rules import (
     interleave_needs_three_dimensions,
     packed_row_is_whole,
     rank_is_1_to_5,
+    type_is_of_compute_capability_9,
 )
 
 RULES: tuple[Rule, ...] = (
     arguments_are_whole_numbers,
+    type_is_of_compute_capability_9,
     rank_is_1_to_5,
     every_dimension_has_its_entries,
-    global_address_fits_64_bits,
+    global_address_fits_57_bits,
     global_address_is_aligned,
     global_dim_is_1_to_2_to_the_32,
     packed_row_is_whole,
@@ -53,6 +57,7 @@ RULES: tuple[Rule, ...] = (
     box_fits,
     element_strides_are_1_to_8,
     interleave_needs_three_dimensions,
+    swizzle_is_of_compute_capability_9,
     box_row_fits_the_swizzle_span,
     nan_fill_needs_a_float_type,
 )

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lesson.map_report import ACCEPTED, REFUSED, report
-from lesson.tensor_map import TensorMap
+from lesson.tensor_map import TensorMap, check
+from tests.test_tensor_map_rules import BREAKS
 
 ARRAY = np.zeros((256, 256), np.float32)
 LEGAL = dict(dims=(256, 256), strides_bytes=(1024,), box=(64, 64), base=ARRAY)
@@ -38,6 +39,19 @@ def test_a_refused_map_names_the_argument_and_the_rule(changes, argument, words)
     assert argument in marked
     broken = lines[lines.index(REFUSED) + 1 :]
     assert any(words in line for line in broken)
+
+
+@pytest.mark.parametrize("name, parameters", [(name, given) for name, given, _ in BREAKS])
+def test_every_rule_marks_the_row_of_its_argument(name, parameters):
+    tmap = TensorMap(**parameters)
+    (broken,) = (rule for rule in check(tmap) if rule.name == name)
+    rows = [line.split()[:2] for line in report(tmap).split("\n")]
+    assert ["no", broken.argument.split("[")[0]] in rows
+
+
+def test_a_map_without_a_box_is_reported_too():
+    lines = report_of(box=())
+    assert "no  box_dim           elements" in lines
 
 
 def test_strides_in_elements_are_accepted_which_is_the_trap():
