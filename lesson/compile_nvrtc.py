@@ -1,15 +1,21 @@
 """One call of NVRTC through cuda.bindings: bytes in, bytes out.
 
-Finds NVRTC and sees to it that it is of the major version of cuda.bindings; hands it the source,
-the stand-in headers and the options (NVRTC manual, "User Interface"). What the text means, what the
-log says and what is cached is the business of `lesson.compile`.
+Finds NVRTC, of the major version of cuda.bindings where there is a choice; hands it the source, the
+stand-in headers and the options (NVRTC manual, "User Interface"). What the text means, what the log
+says and what is cached is the business of `lesson.compile`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import importlib.util
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from types import ModuleType
 
 from lesson.cuda_headers import PRELUDE_NAME, VIRTUAL_HEADERS, Version
@@ -25,24 +31,54 @@ class Image:
 
 
 def load() -> tuple[ModuleType, Version]:
-    """The module and the version of the library that it found: both of one major version."""
+    """cuda.bindings' NVRTC module, and the version of the library that it found."""
     cure = 'Install both: pip install "tma-lesson[cu13]" (or [cu12]).'
     try:
         bindings = importlib.import_module("cuda.bindings")
         nvrtc = importlib.import_module("cuda.bindings.nvrtc")
+        _prefer_wheel(int(bindings.__version__.split(".")[0]))
         result, major, minor = nvrtc.nvrtcVersion()
     except ImportError as error:
         raise CompileError(f"cuda.bindings must be installed, got: {error}. {cure}") from None
     except RuntimeError as error:  # the bindings are there, the library is not
         first = str(error).strip().split("\n")[0]
         raise CompileError(f"NVRTC must be installed, got: {first}. {cure}") from None
-    expected = int(bindings.__version__.split(".")[0])
-    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS or major != expected:
-        raise CompileError(
-            f"NVRTC must be of the major version of cuda.bindings ({expected}), got "
-            f"{major}.{minor}. {cure}"
-        )
+    if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
+        raise CompileError(f"NVRTC must tell its version, got {result.name}. {cure}")
     return nvrtc, (major, minor)
+
+
+@lru_cache(maxsize=4)
+def _prefer_wheel(major: int) -> None:
+    """Loads the wheels' NVRTC of the bindings' own major version, if none is loaded yet.
+
+    Left alone, cuda.bindings takes the newest NVRTC that it finds in any wheel, so that 12's would
+    meet 13's where both are installed. It takes one that the process has loaded before all others.
+    """
+    if sys.platform != "linux":
+        return
+    soname = f"libnvrtc.so.{major}"
+    for folder in _wheel_folders(major):
+        if (folder / soname).is_file() and not _is_loaded(soname):
+            for library in (
+                *sorted(folder.glob(f"libnvrtc-builtins.so.{major}.*")),
+                folder / soname,
+            ):
+                ctypes.CDLL(str(library), os.RTLD_NOW | os.RTLD_GLOBAL)
+
+
+def _wheel_folders(major: int) -> list[Path]:
+    spec = importlib.util.find_spec("nvidia")
+    inside = "cuda_nvrtc/lib" if major == 12 else f"cu{major}/lib"
+    return [Path(each) / inside for each in (spec and spec.submodule_search_locations) or ()]
+
+
+def _is_loaded(soname: str) -> bool:
+    try:
+        ctypes.CDLL(soname, os.RTLD_NOLOAD | os.RTLD_NOW)
+    except OSError:
+        return False
+    return True
 
 
 def run(

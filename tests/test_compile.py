@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -216,28 +218,24 @@ def test_line_directives_are_followed_as_the_compiler_does():
     }
 
 
-def fake_nvrtc(monkeypatch: pytest.MonkeyPatch, bindings: str, found: tuple[int, int]) -> None:
-    success = SimpleNamespace(NVRTC_SUCCESS="ok")
+def fake_modules(monkeypatch: pytest.MonkeyPatch, version: object) -> None:
+    """cuda.bindings 13 whose NVRTC answers as `version` does."""
     modules = {
-        "cuda.bindings": SimpleNamespace(__version__=bindings),
+        "cuda.bindings": SimpleNamespace(__version__="13.0.3"),
         "cuda.bindings.nvrtc": SimpleNamespace(
-            nvrtcVersion=lambda: ("ok", *found), nvrtcResult=success
+            nvrtcVersion=version, nvrtcResult=SimpleNamespace(NVRTC_SUCCESS="ok")
         ),
     }
-    fake = SimpleNamespace(import_module=modules.__getitem__)
+    fake = SimpleNamespace(import_module=modules.__getitem__, util=importlib.util)
     monkeypatch.setattr(compile_nvrtc, "importlib", fake)
+    monkeypatch.setattr(compile_nvrtc, "_prefer_wheel", lambda major: None)
 
 
-def test_nvrtc_must_be_of_the_major_version_of_the_bindings(monkeypatch: pytest.MonkeyPatch):
-    fake_nvrtc(monkeypatch, "13.0.3", (13, 5))
+def test_the_version_is_that_of_the_library_not_that_of_the_bindings(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    fake_modules(monkeypatch, lambda: ("ok", 13, 5))
     assert nvrtc.nvrtc_version() == (13, 5)
-    fake_nvrtc(monkeypatch, "13.0.3", (12, 9))
-    with pytest.raises(CompileError) as caught:
-        nvrtc.nvrtc_version()
-    assert str(caught.value) == (
-        "NVRTC must be of the major version of cuda.bindings (13), got 12.9. "
-        'Install both: pip install "tma-lesson[cu13]" (or [cu12]).'
-    )
 
 
 def test_bindings_without_the_library_are_told_apart_from_no_bindings(
@@ -246,11 +244,19 @@ def test_bindings_without_the_library_are_told_apart_from_no_bindings(
     def no_library() -> None:
         raise RuntimeError("Failure finding libnvrtc.so: looked here\nand there")
 
-    modules = {
-        "cuda.bindings": SimpleNamespace(__version__="13.0"),
-        "cuda.bindings.nvrtc": SimpleNamespace(nvrtcVersion=no_library),
-    }
-    fake = SimpleNamespace(import_module=modules.__getitem__)
-    monkeypatch.setattr(compile_nvrtc, "importlib", fake)
-    with pytest.raises(CompileError, match="NVRTC must be installed, got: Failure finding libnvrt"):
+    fake_modules(monkeypatch, no_library)
+    with pytest.raises(CompileError) as caught:
         nvrtc.nvrtc_version()
+    assert str(caught.value) == (
+        "NVRTC must be installed, got: Failure finding libnvrtc.so: looked here. "
+        'Install both: pip install "tma-lesson[cu13]" (or [cu12]).'
+    )
+
+
+def test_wheels_of_the_bindings_major_version_are_looked_for(monkeypatch: pytest.MonkeyPatch):
+    nvidia = SimpleNamespace(submodule_search_locations=["/site/nvidia"])
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: nvidia)
+    assert compile_nvrtc._wheel_folders(12) == [Path("/site/nvidia/cuda_nvrtc/lib")]
+    assert compile_nvrtc._wheel_folders(13) == [Path("/site/nvidia/cu13/lib")]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert compile_nvrtc._wheel_folders(13) == []
