@@ -21,7 +21,7 @@ LAYERS = {
     "the notebook's door": "helpers",
     "what helpers use": (
         "targets barrier_story diagnosis* findings* check* figure* edges harness kernel_source "
-        "listing map_report map_doctor map_suspicions ptx_view"
+        "listing map_report map_doctor map_suspicions outcome ptx_view"
     ),
     "sources and answers": "snippets reference",
     "running": "gpu* compile* recorded cuda_headers emulator*",
@@ -33,7 +33,7 @@ EMULATOR_LAYERS = {
     "launch": "__init__ launch* arguments globals shape",
     "compiled code": "program isa* operands",
     "lanes in lockstep": "simt machine progress control",
-    "units": "copies tma* mbarrier warp atomics barriers ordering* alu.*",
+    "units": "copies groups tma* mbarrier warp atomics barriers ordering* alu.*",
     "memory": "memory special",
     "records": "trace* observe limits lanes windows layout registers ptx*",
 }
