@@ -167,42 +167,62 @@ def test_fma_rounds_once_where_rounding_twice_would_show(strategy, mode: str, ki
     agrees()
 
 
+EXTREMA = [
+    *((modifiers, "f32") for modifiers in ("three", "three.NaN", "three.abs", "three.NaN.abs")),
+    *(
+        (modifiers, kind)
+        for modifiers in ("", "NaN", "xorsign.abs", "NaN.xorsign.abs")
+        for kind in ("f32", "f16", "bf16", "f16x2", "bf16x2")
+    ),
+]
+
+
+def pick(opcode: str, mods: list[str], a: exact.Number, b: exact.Number) -> exact.Number:
+    """The number that min or max gives, of two."""
+    if "abs" in mods:
+        sizes = [exact.Number(False, abs(x.value)) for x in (a, b)]
+        chosen = pick(opcode, [m for m in mods if m == "NaN"], *sizes)
+        turned = "xorsign" in mods and a.negative != b.negative
+        return exact.negate(chosen) if turned else chosen
+    if a.is_nan or b.is_nan:
+        other = b if a.is_nan else a
+        return exact.NOT_A_NUMBER if "NaN" in mods or other.is_nan else other
+    first = (a.value, not a.negative) < (b.value, not b.negative)
+    return a if first == (opcode == "min") else b
+
+
 @pytest.mark.parametrize("opcode", ["min", "max"])
-@pytest.mark.parametrize("modifiers", ["", "NaN", "xorsign.abs", "NaN.xorsign.abs", "three"])
-@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "f16x2", "bf16x2"])
+@pytest.mark.parametrize("modifiers,kind", EXTREMA)
 def test_an_extremum_follows_the_sign_and_nan_rules(opcode: str, modifiers: str, kind: str) -> None:
-    lane, three = kind.removesuffix("x2"), modifiers == "three"
-    mods = [] if three else [m for m in modifiers.split(".") if m]
-
-    def pick(a: exact.Number, b: exact.Number) -> exact.Number:
-        if "abs" in mods:
-            chosen = pick_plain(
-                exact.Number(False, abs(a.value)), exact.Number(False, abs(b.value))
-            )
-            return exact.negate(chosen) if a.negative != b.negative else chosen
-        return pick_plain(a, b)
-
-    def pick_plain(a: exact.Number, b: exact.Number) -> exact.Number:
-        if a.is_nan or b.is_nan:
-            return (
-                exact.NOT_A_NUMBER
-                if "NaN" in mods or (a.is_nan and b.is_nan)
-                else b
-                if a.is_nan
-                else a
-            )
-        first = (a.value, not a.negative) < (b.value, not b.negative)
-        return a if first == (opcode == "min") else b
+    lane, mods = kind.removesuffix("x2"), [m for m in modifiers.split(".") if m]
+    flags = [m for m in mods if m != "three"]
 
     @settings(max_examples=20, deadline=None)
-    @given(rows(*[lane] * (3 if three else 2)))
+    @given(rows(*[lane] * (3 if "three" in mods else 2)))
     def agrees(operand_rows: list[tuple[int, ...]]) -> None:
-        got = results(opcode, mods, kind, operand_rows)
+        got = results(opcode, flags, kind, operand_rows)
         for row, bits in zip(operand_rows, got, strict=True):
             first, *rest = [exact.decode(x, lane) for x in row]
             for other in rest:
-                first = pick(first, other)
+                first = pick(opcode, flags, first, other)
             assert same(bits, exact.encode(first, lane), lane), [hex(x) for x in row]
+
+    agrees()
+
+
+@pytest.mark.parametrize("half", ["f16", "bf16"])
+@pytest.mark.parametrize("opcode", ["add", "sub", "fma"])
+def test_halves_can_be_added_to_a_single(opcode: str, half: str) -> None:
+    halves = 2 if opcode == "fma" else 1
+
+    @settings(max_examples=15, deadline=None)
+    @given(rows(*[half] * halves, "f32"))
+    def agrees(operand_rows: list[tuple[int, ...]]) -> None:
+        got = apply(opcode, ["rz", "f32", half], [list(c) for c in zip(*operand_rows, strict=True)])
+        for row, bits in zip(operand_rows, got.tolist(), strict=True):
+            operands = [exact.decode(x, half) for x in row[:-1]] + [exact.decode(row[-1], "f32")]
+            want = exact.compute(opcode, operands, "f32", "rz")
+            assert same(bits, want, "f32"), [hex(x) for x in row]
 
     agrees()
 

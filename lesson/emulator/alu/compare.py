@@ -134,7 +134,7 @@ def set_(form: Form) -> Fn | None:
     """True is all ones, or 1.0 of a float type."""
     compare, fold = comparison(form), FOLD.get(form.choice(*FOLD))
     target = form.types[0]
-    if compare is None or (form.nargs == 3) != (fold is not None) or len(form.types) != 2:
+    if compare is None or (form.nargs == 3) != (fold is not None):
         return None
     if target not in ("u32", "s32", "u16", "s16", "f32", "f16", "bf16"):
         return None

@@ -76,7 +76,7 @@ def integer_to_float(target: str, source: str, mode: str) -> Fn:
 @define("cvt", KINDS, "T -> U", flags=f"{ROUNDED} sat")
 def from_integers(form: Form) -> Fn | None:
     target, mode = form.types[0], form.choice(*MODES)
-    if len(form.types) != 2 or target not in FLOATS or not mode:
+    if target not in FLOATS or not mode:
         return None
     convert = integer_to_float(target, form.type, mode)
     if "sat" not in form.flags:
@@ -119,7 +119,7 @@ def float_to_integer(target: str, source: str, mode: str) -> Fn:
 def to_integers(form: Form) -> Fn | None:
     target, source, mode = form.types[0], form.type, form.choice(*TO_INTEGRAL)
     ftz = "ftz" in form.flags
-    if len(form.types) != 2 or target not in KINDS or not mode or (ftz and source != "f32"):
+    if target not in KINDS or not mode or (ftz and source != "f32"):
         return None
     value, integer, flush = (
         to_values(source),
@@ -162,7 +162,7 @@ def dress(form: Form, target: str, source: str, core: Fn) -> Fn:
 
 @define("cvt", FLOATS, "T -> U", flags=f"{ROUNDED} ftz sat relu")
 def between_floats(form: Form) -> Fn | None:
-    if len(form.types) != 2 or form.types[0] not in FLOATS:
+    if form.types[0] not in FLOATS:
         return None
     mode = rounding_mode(form)
     if mode is None or ("relu" in form.flags and form.types[0] not in ("f16", "bf16")):
@@ -174,7 +174,7 @@ def between_floats(form: Form) -> Fn | None:
 def to_integral(form: Form) -> Fn | None:
     """Rounds to a whole number of the same type; a negative fraction may become -0."""
     round_, bits = TO_INTEGRAL.get(form.choice(*TO_INTEGRAL)), encode(form.type, "rn")
-    if len(form.types) != 2 or form.types[0] != form.type or round_ is None:
+    if form.types[0] != form.type or round_ is None:
         return None
     return dress(form, *form.types, lambda x: bits(round_(x)))
 

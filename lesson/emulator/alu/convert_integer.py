@@ -57,18 +57,18 @@ def convert(target: str, source: str, sat: bool) -> Fn:
 
 @define("cvt", KINDS, "T -> U", flags="sat")
 def cvt(form: Form) -> Fn | None:
-    if len(form.types) != 2 or form.types[0] not in KINDS:
+    if form.types[0] not in KINDS:
         return None
     return convert(*form.types, "sat" in form.flags)
 
 
-@define("cvt.pack", ("s32",), "T T -> b32", flags="sat")
+@define("cvt.pack", ("s32",), "T T -> b32", flags="sat", ntypes=2)
 def pack_pair(form: Form) -> Fn | None:
     """Saturate both; a goes above b."""
     return pack(form, ("u16", "s16"))
 
 
-@define("cvt.pack", ("b32",), "s32 s32 T -> b32", flags="sat")
+@define("cvt.pack", ("b32",), "s32 s32 T -> b32", flags="sat", ntypes=3)
 def pack_more(form: Form) -> Fn | None:
     """Likewise, below what c holds in its low bits."""
     return pack(form, ("u8", "s8", "u4", "s4", "u2", "s2"))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lesson.emulator.alu.formats import FORMATS, flusher
+from lesson.emulator.alu.formats import FORMATS, flusher, to_values
 from lesson.emulator.alu.forms import Fn, Form, Table, on_lanes
 from lesson.emulator.alu.rounding import result_flusher, to_f32
 from lesson.emulator.alu.single import ARITHMETIC64, EXTREMA, MODES, exact32, rounded32
@@ -105,6 +105,22 @@ def reciprocal_or_root(form: Form) -> Fn | None:
     return arithmetic(form)
 
 
+@define("add sub", ("f16", "bf16"), "T U -> U", flags=f"{ROUNDED} sat")
+@define("fma", ("f16", "bf16"), "T T U -> U", flags=f"{ROUNDED} sat")
+def mixed(form: Form) -> Fn | None:
+    """A float32 sum of a half, or of a product of halves, and a float32."""
+    mode = form.choice(*MODES, default="" if form.name == "fma" else "rn")
+    if form.types[0] != "f32" or not mode:
+        return None
+    value, plain = to_values(form.type), rounded(form, mode)
+
+    def run(*operands: np.ndarray) -> np.ndarray:
+        *halves, single = operands
+        return plain(*(value(x).view(U32) for x in halves), single)
+
+    return run
+
+
 @define("add sub mul fma", ("f32x2",), "T T -> T", "T T T -> T", flags=f"{ROUNDED} ftz")
 def packed32(form: Form) -> Fn | None:
     """Two float32 in 64 bits, each as by the scalar instruction."""
@@ -139,12 +155,18 @@ def on_sign(form: Form, change: Fn) -> Fn | None:
 def extremum32(form: Form) -> Fn | None:
     """Of two numbers, or of three."""
     pick = EXTREMA[form.name, form.choice("NaN")]
+    if form.nargs == 3:
+        return None if "xorsign" in form.flags else dress32(of_three(pick, form), form)
     if ("abs" in form.flags) != ("xorsign" in form.flags):
         return None
-    if form.nargs == 3:
-        three = None if "xorsign" in form.flags else (lambda a, b, c: pick(pick(a, b), c))
-        return three and dress32(three, form)
     return dress32(xorsign(pick) if "xorsign" in form.flags else pick, form)
+
+
+def of_three(pick: Fn, form: Form) -> Fn:
+    """Of three numbers, or of their magnitudes (.abs)."""
+    if "abs" in form.flags:
+        return lambda a, b, c: pick(pick(np.abs(a), np.abs(b)), np.abs(c))
+    return lambda a, b, c: pick(pick(a, b), c)
 
 
 def xorsign(pick: Fn) -> Fn:

@@ -112,17 +112,14 @@ class Signature:
         ins, outs = text.split("->")
         return cls(tuple(ins.split()), tuple(outs.split()))
 
-    def resolve(self, types: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-        """The types for a form's types, or None where the form names too few."""
+    def resolve(self, types: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The types of operands and results, for a form's types."""
         last = types[-1]
-        names = {"T": last}
-        if len(types) > 1:
-            names["U"] = types[-2]
-        if last[1:].isdigit():
+        names = {"T": last, "U": types[-2] if len(types) > 1 else ""}
+        if "W" in self.ins + self.outs:
             names["W"] = last[0] + str(2 * int(last[1:]))
         ins = tuple(names.get(kind, kind) for kind in self.ins)
-        outs = tuple(names.get(kind, kind) for kind in self.outs)
-        return (ins, outs) if all(kind in NBITS for kind in ins + outs) else None
+        return ins, tuple(names.get(kind, kind) for kind in self.outs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,15 +129,16 @@ class Definition:
     build: Callable[[Form], Fn | None]
     signatures: tuple[Signature, ...]
     flags: frozenset[str]
+    ntypes: int
 
     def alu(self, form: Form) -> Alu | None:
-        if not form.flags <= self.flags:
+        if not form.flags <= self.flags or len(form.types) != self.ntypes:
             return None
         for signature in self.signatures:
             if (len(signature.ins), len(signature.outs)) == (form.nargs, form.nouts):
-                types, fn = signature.resolve(form.types), self.build(form)
-                if types is not None and fn is not None:
-                    return Alu(fn, *types, carry_of(form.name))
+                fn = self.build(form)
+                if fn is not None:
+                    return Alu(fn, *signature.resolve(form.types), carry_of(form.name))
         return None
 
 
@@ -158,16 +156,19 @@ class Table:
     entries: dict[tuple[str, str], list[Definition]] = field(default_factory=dict)
 
     def define(
-        self, names: str, types: Iterable[str], *signatures: str, flags: str = ""
+        self, names: str, types: Iterable[str], *signatures: str, flags: str = "", ntypes: int = 0
     ) -> Callable[[Callable[[Form], Fn | None]], Callable[[Form], Fn | None]]:
         """Register the builder below it for every name and type.
 
-        A builder returns None for a combination of flags and type that PTX does not have.
+        `types` are those that may come last in the opcode, which names `ntypes` of them: by default
+        two if a signature has a U, else one. A builder returns None for a combination of flags and
+        types that PTX does not have.
         """
+        parsed = tuple(Signature.parse(text) for text in signatures)
+        count = ntypes or (2 if any("U" in s.ins + s.outs for s in parsed) else 1)
 
         def register(build: Callable[[Form], Fn | None]) -> Callable[[Form], Fn | None]:
-            parsed = tuple(Signature.parse(text) for text in signatures)
-            definition = Definition(build, parsed, frozenset(flags.split()))
+            definition = Definition(build, parsed, frozenset(flags.split()), count)
             for name in names.split():
                 for kind in types:
                     self.entries.setdefault((name, kind), []).append(definition)

@@ -106,14 +106,11 @@ def fma(form: Form) -> Fn | None:
     return dress(lambda a, b, c: add(a.astype(F64) * b.astype(F64), c.astype(F64)), form)
 
 
-@define("min max", TYPES, "T T -> T", "T T T -> T", flags="ftz NaN xorsign abs")
+@define("min max", TYPES, "T T -> T", flags="ftz NaN xorsign abs")
 def extremum(form: Form) -> Fn | None:
     pick = EXTREMA[form.name, form.choice("NaN")]
     if ("abs" in form.flags) != ("xorsign" in form.flags):
         return None
-    if form.nargs == 3:
-        three = None if "xorsign" in form.flags else (lambda a, b, c: pick(pick(a, b), c))
-        return three and dress(three, form)
     return dress(xorsign(pick) if "xorsign" in form.flags else pick, form)
 
 

@@ -26,7 +26,7 @@ def selp(form: Form) -> Fn:
 
 @define("slct", ("s32",), "U U T -> U")
 def slct_integer(form: Form) -> Fn | None:
-    if len(form.types) != 2 or form.types[0] not in WORDS:
+    if form.types[0] not in WORDS:
         return None
     return lambda a, b, c: np.where(c.view(np.int32) >= 0, a, b)
 
@@ -34,7 +34,7 @@ def slct_integer(form: Form) -> Fn | None:
 @define("slct", ("f32",), "U U T -> U", flags="ftz")
 def slct_float(form: Form) -> Fn | None:
     """a where c >= 0, which -0.0 is and NaN is not."""
-    if len(form.types) != 2 or form.types[0] not in WORDS:
+    if form.types[0] not in WORDS:
         return None
     flush = flusher("f32") if "ftz" in form.flags else (lambda c: c)
     return lambda a, b, c: np.where(flush(c).view(np.float32) >= 0, a, b)
