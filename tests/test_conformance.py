@@ -27,12 +27,22 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", SETS)
-def test_the_emulator_answers_as_the_h200_did(name: str) -> None:
-    outcomes = list(replay(DATA, name))
+def all_agree(name: str, schedule: str) -> None:
+    outcomes = list(replay(DATA, name, schedule))
     assert len(outcomes) == CASES[name]
     different = [f"{name}: {o.case}\n{o.difference}" for o in outcomes if o.difference is not None]
     assert not different, f"{len(different)} differ; the first:\n" + "\n\n".join(different[:3])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_the_emulator_answers_as_the_h200_did(name: str) -> None:
+    all_agree(name, "eager")
+
+
+@pytest.mark.parametrize("schedule", ["late", "random"])
+@pytest.mark.parametrize("name", ["load", "store", "memory"])
+def test_it_does_so_whenever_the_copies_land(name: str, schedule: str) -> None:
+    all_agree(name, schedule)
 
 
 def test_a_folder_without_recordings_exits_with_2(

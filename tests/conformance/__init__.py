@@ -8,9 +8,11 @@ are there. `replay` is the same for Python. A case runs as a reader's kernel wou
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
+from lesson.emulator import launch
 from tests.conformance.instructions import replay_instructions
 from tests.conformance.maps import replay_encodes
 from tests.conformance.outcome import Outcome
@@ -35,10 +37,14 @@ _REPLAYS = {
 }
 
 
-def replay(folder: Path, name: str) -> Iterator[Outcome]:
-    """The outcome of every case of one set; nothing where the folder lacks the set's files."""
+def replay(folder: Path, name: str, schedule: str = "eager") -> Iterator[Outcome]:
+    """The outcome of every case of one set; nothing where the folder lacks the set's files.
+
+    `schedule` says when copies land, as `lesson.emulator.launch` has it.
+    """
     if not all((folder / file).exists() for file in FILES[name]):
         return iter(())
+    run = functools.partial(launch, schedule=schedule)
     if name in THREAD_SETS:
-        return replay_threads(folder, name)
-    return _REPLAYS[name](folder)
+        return replay_threads(folder, run, name)
+    return _REPLAYS[name](folder, run)

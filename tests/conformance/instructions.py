@@ -9,28 +9,29 @@ from typing import Any
 
 import numpy as np
 
-from lesson.emulator import launch
-from tests.conformance.outcome import Outcome, answer_of, compare, judge
+from tests.conformance.outcome import Outcome, Run, answer_of, compare, judge
 
 BLOCK = 128
 
 
-def replay_instructions(folder: Path) -> Iterator[Outcome]:
+def replay_instructions(folder: Path, run: Run) -> Iterator[Outcome]:
     """Bit for bit, but for the payloads of NaNs where the recording says so."""
     with np.load(folder / "alu.npz") as recording:
         for number, text in enumerate(recording["meta"]):
             meta = json.loads(str(text))
             inputs = [recording[f"{number}_{x}"] for x in "abc"[: len(meta["ins"])]]
             recorded = recording[f"{number}_out"]
-            yield judge(meta["name"], difference, meta, inputs, recorded)
+            yield judge(meta["name"], difference, run, meta, inputs, recorded)
 
 
-def difference(meta: dict[str, Any], inputs: list[np.ndarray], recorded: np.ndarray) -> str | None:
+def difference(
+    run: Run, meta: dict[str, Any], inputs: list[np.ndarray], recorded: np.ndarray
+) -> str | None:
     """What differs in one variant; None where nothing does."""
     out = np.zeros_like(recorded)
     args = [*inputs, *[out] * (4 - len(inputs))]
     grid = (recorded.size // BLOCK, 1, 1)
-    ending, why = answer_of(lambda: launch(meta["module"], "k", grid, (BLOCK, 1, 1), args))
+    ending, why = answer_of(lambda: run(meta["module"], "k", grid, (BLOCK, 1, 1), args))
     if ending != "ok":
         return f"{meta['ptx']}\n  must run, got {ending}: {why}"
     wrong = compare(out, recorded, meta["out"], meta["nan_payload"] == "ignore")

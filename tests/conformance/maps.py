@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lesson.tensor_map import TensorMap, check
-from tests.conformance.outcome import Outcome, judge
+from tests.conformance.outcome import Outcome, Run, judge
 
 BASE_ADDRESS = 1 << 30  # the recorded offsets count from an address aligned to 1024 bytes
 
@@ -31,7 +31,7 @@ def map_of(row: dict[str, Any], base: Any = None) -> TensorMap:
     )
 
 
-def replay_encodes(folder: Path) -> Iterator[Outcome]:
+def replay_encodes(folder: Path, _: Run) -> Iterator[Outcome]:
     """Accepted or refused; a refusal must name a rule."""
     for number, row in enumerate(json.loads((folder / "encode.json").read_text())):
         yield judge(f"encode {number}", difference, row)

@@ -16,6 +16,8 @@ SHOWN_WORDS = 6
 FLOATS = {"f16": (np.uint16, 0x7C00), "bf16": (np.uint16, 0x7F80), "f32": (np.uint32, 0x7F800000)}
 FLOATS["f64"] = (np.uint64, 0x7FF0000000000000)
 NO_ANSWER = ("timeout", "hang")
+Run = Callable[..., object]
+"""`lesson.emulator.launch`, its schedule chosen."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lesson.emulator import launch
 from tests.conformance.maps import map_of
-from tests.conformance.outcome import Outcome, answer_of, compare, judge, same_ending
+from tests.conformance.outcome import Outcome, Run, answer_of, compare, judge, same_ending
 
 SMEM_NBYTES = 32768
 BLOCK = 1024
@@ -118,30 +117,30 @@ def kernel(rank: int, op: str) -> str:
     return text
 
 
-def replay_loads(folder: Path) -> Iterator[Outcome]:
+def replay_loads(folder: Path, run: Run) -> Iterator[Outcome]:
     """The bytes in shared memory, and whether the phase completed with the expected count."""
     rows = json.loads((folder / "load.json").read_text())
     with np.load(folder / "tma.npz") as arrays:
         for number, row in enumerate(rows):
             recorded = arrays.get(f"load_{number}")
-            yield judge(f"load {number}", load_difference, row, recorded)
+            yield judge(f"load {number}", load_difference, run, row, recorded)
 
 
-def replay_stores(folder: Path) -> Iterator[Outcome]:
+def replay_stores(folder: Path, run: Run) -> Iterator[Outcome]:
     """All bytes of the tensor after a store or a reduction."""
     rows = json.loads((folder / "store.json").read_text())
     with np.load(folder / "tma.npz") as arrays:
         for number, row in enumerate(rows):
             recorded = arrays.get(f"store_{number}")
-            yield judge(f"store {number}", store_difference, row, recorded)
+            yield judge(f"store {number}", store_difference, run, row, recorded)
 
 
-def load_difference(row: dict[str, Any], recorded: np.ndarray | None) -> str | None:
+def load_difference(run: Run, row: dict[str, Any], recorded: np.ndarray | None) -> str | None:
     """What differs in one load; None where nothing does."""
     base = np.zeros(row["tensor_bytes"] + SLACK_NBYTES, np.uint8)
     base[: row["tensor_bytes"]] = tensor_fill(row["tensor_bytes"], row["salt"])
     tile, done = np.zeros(SMEM_NBYTES, np.uint8), np.zeros(1, np.uint32)
-    wrong = _run(row, "load", base, tile, done)
+    wrong = _copy(run, row, "load", base, tile, done)
     if wrong is None and recorded is not None:
         wrong = compare(tile[: recorded.size], recorded)
         if int(done[0]) != row["done"]:
@@ -149,25 +148,25 @@ def load_difference(row: dict[str, Any], recorded: np.ndarray | None) -> str | N
     return None if wrong is None else f"{row}\n  {wrong}"
 
 
-def store_difference(row: dict[str, Any], recorded: np.ndarray | None) -> str | None:
+def store_difference(run: Run, row: dict[str, Any], recorded: np.ndarray | None) -> str | None:
     """What differs in one store or reduction; None where nothing does."""
     data, tile = store_inputs(row, map_of(row).itemsize)
     base = np.zeros(data.size + SLACK_NBYTES, np.uint8)
     base[: data.size] = data
-    wrong = _run(row, row["op"], base, tile, np.zeros(1, np.uint32))
+    wrong = _copy(run, row, row["op"], base, tile, np.zeros(1, np.uint32))
     if wrong is None and recorded is not None:
         wrong = compare(base[: data.size], recorded)
     return None if wrong is None else f"{row}\n  {wrong}"
 
 
-def _run(
-    row: dict[str, Any], op: str, base: np.ndarray, tile: np.ndarray, done: np.ndarray
+def _copy(
+    run: Run, row: dict[str, Any], op: str, base: np.ndarray, tile: np.ndarray, done: np.ndarray
 ) -> str | None:
     """Launch the kernel of a copy; what to say where it ends otherwise than recorded."""
     coords = [np.int32(c) for c in (row["coords"] + [0] * 5)[:5]]
     args = [map_of(row, base), *coords, np.uint32(row.get("tx", 0)), tile, done]
     text = kernel(row["rank"], op)
-    ending, why = answer_of(lambda: launch(text, "k", (1, 1, 1), (BLOCK, 1, 1), args))
+    ending, why = answer_of(lambda: run(text, "k", (1, 1, 1), (BLOCK, 1, 1), args))
     if same_ending(row["outcome"], ending):
         return None
     return f"must end with {row['outcome']}, got {ending}: {why}"

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lesson.emulator import launch
-from tests.conformance.outcome import Outcome, answer_of, compare, excerpt, judge, same_ending
+from tests.conformance.outcome import Outcome, Run, answer_of, compare, excerpt, judge, same_ending
 
 THREAD_SETS = ("mbarrier", "mbarrier_errors", "warp", "atom", "memory", "control")
 FILL = 0xA5
 
 
-def replay_threads(folder: Path, name: str) -> Iterator[Outcome]:
+def replay_threads(folder: Path, run: Run, name: str) -> Iterator[Outcome]:
     """The cases of one set of the file."""
     with np.load(folder / "sync.npz") as recording:
         for number, text in enumerate(recording["meta"]):
@@ -24,11 +23,11 @@ def replay_threads(folder: Path, name: str) -> Iterator[Outcome]:
             if meta["set"] == name:
                 inputs = [recording[f"{number}_{x}"] for x in "abc"[: len(meta["ins"])]]
                 recorded = recording.get(f"{number}_out")
-                yield judge(meta["name"], difference, meta, inputs, recorded)
+                yield judge(meta["name"], difference, run, meta, inputs, recorded)
 
 
 def difference(
-    meta: dict[str, Any], inputs: list[np.ndarray], recorded: np.ndarray | None
+    run: Run, meta: dict[str, Any], inputs: list[np.ndarray], recorded: np.ndarray | None
 ) -> str | None:
     """What differs in one case; None where nothing does."""
     dtype, length = meta["out"]
@@ -37,7 +36,7 @@ def difference(
     if meta["struct"]:
         args.append(bytes.fromhex(meta["struct"]))
     grid, block = tuple(meta["grid"]), tuple(meta["block"])
-    ending, why = answer_of(lambda: launch(meta["module"], "k", grid, block, args))
+    ending, why = answer_of(lambda: run(meta["module"], "k", grid, block, args))
     if not same_ending(meta["outcome"], ending):
         return f"must end with {meta['outcome']}, got {ending}: {why}\n{shown(meta)}"
     if recorded is None or ending != "ok":
