@@ -30,10 +30,10 @@ LAYERS = {
 }
 # Inside the emulator, from the top down.
 EMULATOR_LAYERS = {
-    "launch": "__init__ launch* arguments globals shape",
-    "compiled code": "program isa* operands",
+    "launch": "__init__ launch* globals shape",
+    "compiled code": "program isa* groups operands",
     "lanes in lockstep": "simt machine progress control",
-    "units": "copies groups tma* mbarrier warp atomics barriers ordering* alu.*",
+    "units": "arguments copies tma* mbarrier warp atomics barriers ordering* alu.*",
     "memory": "memory special",
     "records": "trace* observe limits lanes windows layout registers ptx*",
 }
