@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.operands import FunctionBuilder
 
-SHARED_ALIGN = 128
-
 
 class Asked(NamedTuple):
     """One lane's request: its map, the arena index of the map's base, its coordinates, the map's space."""
@@ -45,7 +43,9 @@ class Request:
     """The operands `[map, {coords}]` of a tensor copy."""
 
     def __init__(self, instr: Instr, b: FunctionBuilder, operand: Operand) -> None:
-        tma.check_mode(instr.mods)
+        mode = tma.unmodelled_mode(instr.mods)
+        if mode:
+            raise unsupported(instr, mode)
         rank = next((int(mod[0]) for mod in instr.mods if mod in ("1d", "2d", "3d", "4d", "5d")), 0)
         if not isinstance(operand, TensorAddr) or len(operand.coords.items) != rank:
             raise unsupported(instr)
@@ -101,7 +101,7 @@ class Request:
 def _shared(m: Machine, instr: Instr, read: Read, R: list, act: Mask, is_cluster: bool) -> Index:
     """Flat index of each lane's tile."""
     return shared_place(
-        m, instr, m.each(read(R), act), 1, act, is_cluster, align=SHARED_ALIGN
+        m, instr, m.each(read(R), act), 1, act, is_cluster, align=tma.SHARED_ALIGN_NBYTES
     ).index
 
 

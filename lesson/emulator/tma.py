@@ -2,8 +2,8 @@
 
 Pure functions on byte arrays: when a copy lands, who may see it and what a barrier counts is not
 here. Follows PTX ISA, "Data Movement and Conversion Instructions: Tensor copy" (tile mode, one to
-five dimensions), as an H200 executes it. im2col, gather4, scatter4 and interleaved layouts raise
-`UnsupportedPtx`.
+five dimensions), as an H200 executes it. im2col, gather4 and scatter4 are not modelled: whoever
+decodes the instruction asks `unmodelled_mode`.
 """
 
 from __future__ import annotations
@@ -18,32 +18,27 @@ from lesson.emulator.tma_layout import (
 )
 from lesson.emulator.tma_load import load
 from lesson.emulator.tma_store import reduce, store
-from lesson.errors import UnsupportedPtx
-from lesson.tensor_map import DType, TensorMap
+from lesson.tensor_map import DType, Interleave, TensorMap
 
 __all__ = [
-    "box_nbytes", "check_mode", "global_extent", "global_footprint", "load", "reduce",
-    "smem_footprint", "start_fault", "store",
+    "SHARED_ALIGN_NBYTES", "box_nbytes", "global_extent", "global_footprint", "load", "reduce",
+    "smem_footprint", "start_fault", "store", "unmodelled_mode",
 ]  # fmt: skip
 
-_UNMODELLED_MODES = {
-    "im2col": "Copy in tile mode, one box a filter offset.",
-    "im2col_no_offs": "Copy in tile mode, one box a filter offset.",
-    "im2col::w": "Copy in tile mode, one box a filter offset.",
-    "im2col::w::128": "Copy in tile mode, one box a filter offset.",
-    "tile::gather4": "Copy the four rows with four instructions.",
-    "tile::scatter4": "Copy the four rows with four instructions.",
-}
+SHARED_ALIGN_NBYTES = 128
+MAX_COPIED_DIM = 1 << 31
+_UNMODELLED_MODES = ("im2col", "im2col_no_offs", "im2col::w", "im2col::w::128")
+_UNMODELLED_ROWS = ("tile::gather4", "tile::scatter4")
 
 
-def check_mode(mods: tuple[str, ...]) -> None:
-    """Raises UnsupportedPtx if the instruction's modifiers ask for a mode other than tile."""
+def unmodelled_mode(mods: tuple[str, ...]) -> str:
+    """What is wrong with an instruction in a mode other than tile; empty for tile mode."""
     for mod in mods:
         if mod in _UNMODELLED_MODES:
-            raise UnsupportedPtx(
-                f"the mode of a tensor copy must be tile for the emulator, got {mod}. "
-                f"{_UNMODELLED_MODES[mod]}"
-            )
+            return f"the mode of a tensor copy must be tile, not {mod} (one box a filter offset)"
+        if mod in _UNMODELLED_ROWS:
+            return f"the mode of a tensor copy must be tile, not {mod} (four copies of one row)"
+    return ""
 
 
 def start_fault(
@@ -51,17 +46,29 @@ def start_fault(
 ) -> str | None:
     """Why the chip calls this copy an illegal instruction, or None where it does not.
 
-    Recorded of an H200, without an exception: the innermost start lies on a 16-byte boundary; a
-    store or a reduction starts at no negative coordinate, a load may; and, or, xor are not for
-    INT64. `op` is the reduction's, None for a load or a plain store.
+    Recorded of an H200, without an exception: the instruction has the map's rank; the innermost
+    start lies on a 16-byte boundary (under interleave it counts slices, and always does); a store
+    or a reduction starts at no negative coordinate, a load or a prefetch may; a reduction has the
+    type (`types_of`). The PTX ISA says none of it but the last. A map whose dimensions are 2^32
+    encodes, yet each of its loads is an illegal instruction; at which size that begins is not
+    recorded, and here it does where coordinates end. `op` is the reduction's, None for others.
+
+    Off a multiple of 128 (SHARED_ALIGN_NBYTES), without a swizzle too, an address in shared memory
+    is another fault, "misaligned address".
     """
     if len(coords) != tmap.rank:
         return (
             f"the coordinates of a tensor copy must be {tmap.rank}, as many as the map has "
             f"dimensions, got {len(coords)}. Use the {tmap.rank}d form of the instruction."
         )
+    if max(tmap.dims) > MAX_COPIED_DIM:
+        k = next(k for k, size in enumerate(tmap.dims) if size > MAX_COPIED_DIM)
+        return (
+            f"global_dim[{k}] of a map that copies must be at most {MAX_COPIED_DIM} (2^31), got "
+            f"{tmap.dims[k]}. The driver encodes it, but no coordinate reaches there: map a part."
+        )
     past = coords[0] * tmap.itemsize % UNIT_NBYTES
-    if past:
+    if past and tmap.interleave is Interleave.NONE:
         unit = UNIT_NBYTES // tmap.itemsize
         return (
             "the innermost start coordinate * itemsize must be a multiple of 16 bytes, got "

@@ -6,7 +6,14 @@ for bit, FLOAT32_FTZ too: the recorded H200 keeps denormals that its name says a
 move every type bit for bit.
 
 Reductions follow PTX ISA, `cp.reduce.async.bulk.tensor`: integers wrap; `inc` and `dec` wrap at the
-operand; floats round to nearest even.
+operand; floats round to nearest even. As recorded on an H200:
+
+* `add` works on all float32 types and on FLOAT64. It rounds to float32, for TFLOAT32 too. It keeps
+  denormals, but FLOAT32_FTZ and TFLOAT32_FTZ flush operands and results to the zero of their sign.
+* A NaN that comes out is all ones but for the sign: 0x7FFF, 0x7FFFFFFF. FLOAT64 hands a NaN operand
+  on as it is, signalling or not. Not recorded: which of two, and what inf - inf gives; here the one
+  in memory, and the NaN of `add.f64`.
+* `min` and `max` prefer the number to the NaN, and -0 is below +0.
 """
 
 from __future__ import annotations
@@ -41,12 +48,20 @@ _BY_DTYPE: dict[DType, type] = {
     DType.FLOAT16: np.float16,
     DType.FLOAT32: np.float32,
     DType.FLOAT32_FTZ: np.float32,
+    DType.TFLOAT32: np.float32,
+    DType.TFLOAT32_FTZ: np.float32,
 }
+_FLUSHED = (DType.FLOAT32_FTZ, DType.TFLOAT32_FTZ)
+_NAN = {2: np.uint16(0x7FFF), 4: np.uint32(0x7FFFFFFF)}
+_DOUBLE_NAN = np.uint64(0xFFF8000000000000)
 Combine = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 def storage(dtype: DType) -> type:
-    """The numpy type in which a reduction of this type computes; bfloat16 computes on its bits."""
+    """The numpy type in which a reduction of this type computes.
+
+    BFLOAT16, which numpy does not have, and FLOAT64, whose NaNs are kept, compute on their bits.
+    """
     return _BY_DTYPE.get(dtype, _STORAGE[dtype.itemsize])
 
 
@@ -70,11 +85,41 @@ def _to_bfloat16(values: np.ndarray) -> np.ndarray:
     words = values.view(np.uint32)
     even = (words >> np.uint32(16)) & np.uint32(1)
     rounded = ((words + (np.uint32(0x7FFF) + even)) >> np.uint32(16)).astype(np.uint16)
-    return np.where(np.isnan(values), np.uint16(0x7FFF), rounded)
+    return np.where(np.isnan(values), _NAN[2], rounded)
 
 
 def _as_bfloat16(combine: Combine) -> Combine:
     return lambda held, given: _to_bfloat16(combine(_widened(held), _widened(given)))
+
+
+def _with_one_nan(combine: Combine) -> Combine:
+    """Whatever NaN comes out becomes the one that the chip writes."""
+
+    def combined(held: np.ndarray, given: np.ndarray) -> np.ndarray:
+        values = combine(held, given)
+        nan = _NAN[values.itemsize].view(values.dtype)
+        return np.where(np.isnan(values), nan, values)
+
+    return combined
+
+
+def _flush(values: np.ndarray) -> np.ndarray:
+    """float32 values with denormals as zeros of the same sign."""
+    words = values.view(np.uint32)
+    is_small = (words & np.uint32(0x7F800000)) == 0
+    return np.where(is_small, words & np.uint32(0x80000000), words).view(np.float32)
+
+
+def _add_flushed(held: np.ndarray, given: np.ndarray) -> np.ndarray:
+    return _flush(_flush(held) + _flush(given))
+
+
+def _add_doubles(held: np.ndarray, given: np.ndarray) -> np.ndarray:
+    """The sum of float64 patterns; a NaN operand is the result as it is."""
+    x, y = held.view(np.float64), given.view(np.float64)
+    total = x + y
+    words = np.where(np.isnan(total), _DOUBLE_NAN, total.view(np.uint64))
+    return np.where(np.isnan(x), held, np.where(np.isnan(y), given, words))
 
 
 def _smaller(held: np.ndarray, given: np.ndarray) -> np.ndarray:
@@ -106,8 +151,9 @@ _INTEGER: dict[str, Combine] = {
 _FLOAT: dict[str, Combine] = {"add": np.add, "min": _smaller, "max": _larger}
 _WORDS = (DType.UINT32, DType.INT32, DType.UINT64, DType.INT64)
 _HALVES = (DType.FLOAT16, DType.BFLOAT16)
+_SINGLES = (DType.FLOAT32, DType.FLOAT32_FTZ, DType.TFLOAT32, DType.TFLOAT32_FTZ)
 _TYPES_OF: dict[str, tuple[DType, ...]] = {
-    "add": (DType.UINT32, DType.INT32, DType.UINT64, DType.FLOAT32, *_HALVES),
+    "add": (DType.UINT32, DType.INT32, DType.UINT64, *_HALVES, *_SINGLES, DType.FLOAT64),
     "min": (*_WORDS, *_HALVES),
     "max": (*_WORDS, *_HALVES),
     "inc": (DType.UINT32,),
@@ -119,7 +165,10 @@ _TYPES_OF: dict[str, tuple[DType, ...]] = {
 
 
 def types_of(op: str) -> tuple[DType, ...]:
-    """The element types that a reduction is known to work on; empty for an unknown operation."""
+    """The element types that a reduction works on; empty for an unknown operation.
+
+    Recorded for every operation and type: all others are an illegal instruction.
+    """
     return _TYPES_OF.get(op, ())
 
 
@@ -127,6 +176,10 @@ def reduction(op: str, dtype: DType) -> Combine:
     """The function of (held, given) that a reduction computes, on arrays of `storage(dtype)`."""
     if op in ("inc", "dec"):
         return _increment if op == "inc" else _decrement
+    if dtype is DType.FLOAT64:
+        return _add_doubles
     if dtype is DType.BFLOAT16:
         return _as_bfloat16(_FLOAT[op])
-    return _FLOAT[op] if dtype.is_float else _INTEGER[op]
+    if dtype in _FLUSHED:
+        return _with_one_nan(_add_flushed)
+    return _with_one_nan(_FLOAT[op]) if dtype.is_float else _INTEGER[op]

@@ -8,7 +8,14 @@ swizzling modes) and the recordings of an H200, which settle what the text leave
 * bits 4 and up of a shared address are XORed with its bits 7 and up: 1, 2 or 3 of them;
 * a load is cut to the tensor element by element, a store in 16-byte units.
 
-Not modelled, and refused by name: interleaved layouts, the 128B_ATOM swizzles, packed types.
+Under interleave the channels of a slice, 16 or 32 bytes, are a dimension in front of dimension 0
+that the map does not name: as recorded, coordinates, sizes, box and steps of dimension 0 count
+slices, so that no start is off the 16-byte boundary; of the last dimension but one, the slices of
+channels, a copy moves one, whatever the box says; and rows lie without gaps under a swizzle.
+How many bytes such a copy counts, and where dimension 0 ends, is not recorded: here the bytes that
+it moves, and its size in slices.
+
+Not modelled, and refused by name: the 128B_ATOM swizzles and the packed types of later chips.
 """
 
 from __future__ import annotations
@@ -20,17 +27,20 @@ from functools import lru_cache
 import numpy as np
 
 from lesson.errors import UnsupportedPtx
-from lesson.tensor_map import Interleave, OobFill, Swizzle, TensorMap
+from lesson.tensor_map import Interleave, OobFill, TensorMap
 
 UNIT_NBYTES = 16
 SWIZZLE_PERIOD_NBYTES = 1024
 _SWIZZLE_BITS = {0: 0, 32: 1, 64: 2, 128: 3}
+_SLICE_NBYTES = {Interleave.NONE: 0, Interleave.INTERLEAVE_16B: 16, Interleave.INTERLEAVE_32B: 32}
 _NAN_FILL = 0x7FF7
 
 
 @dataclass(frozen=True)
 class Geometry:
     """What every copy of one map has in common; per dimension innermost first.
+
+    An interleaved map has a dimension more here, and `lead` is the coordinate there: (0,), else ().
 
     counts: elements that the copy moves; steps: how far apart they are in the tensor;
     strides_bytes: of all dimensions; pitch_nbytes: from one row to the next in shared memory;
@@ -50,45 +60,50 @@ class Geometry:
     nbytes: int
     fill: int
     outer_shape: tuple[int, ...]
+    lead: tuple[int, ...]
 
     @property
     def extent_nbytes(self) -> int:
-        """Shared memory from the first byte of the box to behind the last row."""
-        return self.rows * self.pitch_nbytes
+        """Shared memory from the first byte of the box to behind the last row, in whole spans."""
+        whole = self.span_nbytes or 1
+        return -(-self.rows * self.pitch_nbytes // whole) * whole
 
 
 @lru_cache(maxsize=512)
 def geometry(tmap: TensorMap) -> Geometry:
     """The geometry of a legal map. Raises UnsupportedPtx for a layout that is not modelled."""
     _refuse_what_is_not_modelled(tmap)
+    slice_nbytes = _SLICE_NBYTES[tmap.interleave]
+    dims, strides_bytes = tmap.dims, (tmap.itemsize, *tmap.strides_bytes)
     steps = (1, *tmap.element_strides[1:])
     counts = tuple(-(-b // e) for b, e in zip(tmap.box, steps, strict=True))
+    if slice_nbytes:
+        channels = slice_nbytes // tmap.itemsize
+        steps = (1, *tmap.element_strides)
+        counts = (channels, -(-tmap.box[0] // steps[1]), *counts[1:-2], 1, counts[-1])
+        dims, strides_bytes = (channels, *dims), (tmap.itemsize, slice_nbytes, *tmap.strides_bytes)
     row_nbytes = counts[0] * tmap.itemsize
     span = tmap.swizzle.span_nbytes
-    nan = tmap.oob_fill is not OobFill.NONE
+    rows = math.prod(counts[1:])
     return Geometry(
-        rank=tmap.rank,
+        rank=len(dims),
         itemsize=tmap.itemsize,
-        dims=tmap.dims,
+        dims=dims,
         counts=counts,
         steps=steps,
-        strides_bytes=(tmap.itemsize, *tmap.strides_bytes),
+        strides_bytes=strides_bytes,
         row_nbytes=row_nbytes,
-        rows=math.prod(counts[1:]),
-        pitch_nbytes=span or row_nbytes,
+        rows=rows,
+        pitch_nbytes=row_nbytes if slice_nbytes else span or row_nbytes,
         span_nbytes=span,
-        nbytes=row_nbytes * math.prod(counts[1:]),
-        fill=_NAN_FILL if nan else 0,
+        nbytes=row_nbytes * rows,
+        fill=0 if tmap.oob_fill is OobFill.NONE else _NAN_FILL,
         outer_shape=counts[:0:-1],
+        lead=(0,) if slice_nbytes else (),
     )
 
 
 def _refuse_what_is_not_modelled(tmap: TensorMap) -> None:
-    if tmap.interleave is not Interleave.NONE:
-        raise UnsupportedPtx(
-            f"interleave must be NONE for the emulator to copy, got {tmap.interleave.value}. The "
-            "map itself is legal: run it on a GPU, or lay the channels out without slices."
-        )
     if "ATOM" in tmap.swizzle.value:
         raise UnsupportedPtx(
             "swizzle must be NONE, 32B, 64B or 128B for the emulator to copy, got "
@@ -136,13 +151,15 @@ def last_byte(g: Geometry, first: int, ranges: list[Range]) -> int:
 
 
 @lru_cache(maxsize=256)
-def swizzled_units(span_nbytes: int, units_a_row: int, rows: int, address_mod: int) -> np.ndarray:
+def swizzled_units(
+    span_nbytes: int, pitch_nbytes: int, units_a_row: int, rows: int, address_mod: int
+) -> np.ndarray:
     """For each 16-byte unit of the box, where it goes: units counted from address 0 mod 1024.
 
     Shape (rows, units_a_row). `address_mod` is the destination's address modulo 1024, the period
     of the pattern.
     """
-    row = np.arange(rows, dtype=np.int64)[:, None] * span_nbytes
+    row = np.arange(rows, dtype=np.int64)[:, None] * pitch_nbytes
     address = address_mod + row + np.arange(units_a_row, dtype=np.int64) * UNIT_NBYTES
     mask = (1 << _SWIZZLE_BITS[span_nbytes]) - 1
     units = (address ^ (((address >> 7) & mask) << 4)) // UNIT_NBYTES
@@ -156,7 +173,8 @@ def shared_units(g: Geometry, address: int) -> np.ndarray:
     Shape (rows, units of a row).
     """
     mod = address % SWIZZLE_PERIOD_NBYTES
-    units = swizzled_units(g.span_nbytes, g.row_nbytes // UNIT_NBYTES, g.rows, mod)
+    units_a_row = g.row_nbytes // UNIT_NBYTES
+    units = swizzled_units(g.span_nbytes, g.pitch_nbytes, units_a_row, g.rows, mod)
     return units - mod // UNIT_NBYTES
 
 
@@ -171,7 +189,7 @@ def smem_footprint(tmap: TensorMap, offset: int) -> list[Range]:
     `offset` counts from where shared addresses are a multiple of 1024.
     """
     g = geometry(tmap)
-    if g.row_nbytes == g.pitch_nbytes:
+    if not g.span_nbytes or (g.row_nbytes == g.span_nbytes and not g.lead):
         return [(offset, offset + g.extent_nbytes)]
     units = np.unique(shared_units(g, offset))
     breaks = np.flatnonzero(np.diff(units) != 1)
@@ -188,6 +206,7 @@ def global_extent(
     Bytes between may be untouched. Cheap: no index is built.
     """
     g = geometry(tmap)
+    coords = g.lead + coords
     ranges = inside(g, coords, UNIT_NBYTES if is_store else 0)
     if ranges is None:
         return None
@@ -200,6 +219,7 @@ def global_footprint(
 ) -> np.ndarray:
     """The bytes of global memory that a copy touches, as sorted offsets from the map's base."""
     g = geometry(tmap)
+    coords = g.lead + coords
     ranges = inside(g, coords, UNIT_NBYTES if is_store else 0)
     if ranges is None:
         return np.zeros(0, np.int64)
@@ -210,8 +230,3 @@ def global_footprint(
         at = (at[:, None] + np.arange(count, dtype=np.int64) * hop).ravel()
     row = np.arange((ranges[0][1] - ranges[0][0]) * g.itemsize, dtype=np.int64)
     return np.unique((at[:, None] + row).ravel())
-
-
-def is_plain(tmap: TensorMap) -> bool:
-    """Whether the box lies in shared memory row after row, without swizzle."""
-    return tmap.swizzle is Swizzle.NONE

@@ -43,7 +43,8 @@ def global_view(
         raise IllegalAddress(
             "the box of a tensor copy must lie in global memory, got bytes "
             f"{first - base} to {last_byte(g, first - base, ranges)} of the tensor at coordinates "
-            f"{coords}. Check the map's shape and strides against the array that it maps."
+            f"{coords[len(g.lead) :]}. Check the map's shape and strides against the array that it "
+            "maps."
         )
     outer = [ranges[k][1] - ranges[k][0] for k in range(g.rank - 1, 0, -1)]
     hops = [g.steps[k] * g.strides_bytes[k] for k in range(g.rank - 1, 0, -1)]
@@ -79,6 +80,7 @@ def load(
     (`start_fault`).
     """
     g = geometry(tmap)
+    coords = g.lead + coords
     check_shared(g, smem, dst_offset)
     shape = (*g.outer_shape, g.row_nbytes)
     if not g.span_nbytes:

@@ -41,6 +41,7 @@ def store(
     the shared address of the source, whose bits the swizzle reads. The start must be legal.
     """
     g = geometry(tmap)
+    coords = g.lead + coords
     ranges = inside(g, coords, UNIT_NBYTES)
     rows = _rows(g, smem, src_offset, src_address)
     if ranges is not None:
@@ -64,6 +65,7 @@ def reduce(
     `op` is one of add, min, max, inc, dec, and, or, xor, and one that the type has.
     """
     g = geometry(tmap)
+    coords = g.lead + coords
     ranges = inside(g, coords, UNIT_NBYTES)
     rows = _rows(g, smem, src_offset, src_address)
     if ranges is None:

@@ -8,7 +8,7 @@ import pytest
 from lesson.emulator import tma
 from lesson.emulator.tma_layout import geometry
 from lesson.errors import IllegalAddress, UnsupportedPtx
-from lesson.tensor_map import DType, TensorMap
+from lesson.tensor_map import DType, TensorMap, check
 
 MATRIX = np.arange(256 * 256, dtype=np.float32).reshape(256, 256)
 GMEM = MATRIX.view(np.uint8).reshape(-1)
@@ -120,8 +120,6 @@ def test_a_map_that_reaches_out_of_global_memory_is_an_illegal_address(copy):
 @pytest.mark.parametrize(
     "changes, says",
     [
-        (dict(interleave="16B", dims=(4, 8, 8), strides_bytes=(16, 128), box=(4, 4, 4)),
-         "interleave must be NONE for the emulator to copy, got 16B"),
         (dict(swizzle="128B_ATOM_64B", box=(32, 8)), "got 128B_ATOM_64B. Use 128B."),
         (dict(dtype="16U4_ALIGN8B", box=(128, 8)), "dtype must be a type of whole bytes"),
     ],
@@ -134,14 +132,45 @@ def test_a_layout_that_is_not_modelled_is_refused_by_name(changes, says):
 
 
 @pytest.mark.parametrize("mode", ["im2col", "im2col::w", "tile::gather4", "tile::scatter4"])
-def test_a_mode_that_is_not_modelled_is_refused_by_name(mode):
-    with pytest.raises(UnsupportedPtx, match=f"must be tile for the emulator, got {mode}"):
-        tma.check_mode(("bulk", "tensor", "4d", "shared::cluster", "global", mode))
+def test_a_mode_that_is_not_modelled_is_named(mode):
+    mods = ("async", "bulk", "tensor", "4d", "shared::cluster", "global", mode)
+    assert f"the mode of a tensor copy must be tile, not {mode}" in tma.unmodelled_mode(mods)
 
 
 def test_tile_mode_is_the_one_that_is_modelled():
-    tma.check_mode(("bulk", "tensor", "2d", "shared::cluster", "global", "tile"))
-    tma.check_mode(("bulk", "tensor", "2d", "shared::cluster", "global"))
+    assert tma.unmodelled_mode(("bulk", "tensor", "2d", "shared::cluster", "global", "tile")) == ""
+    assert tma.unmodelled_mode(("bulk", "tensor", "2d", "shared::cluster", "global")) == ""
+
+
+def test_a_tensor_larger_than_its_coordinates_is_encoded_but_never_copied():
+    tmap = TensorMap("FLOAT32", (256, 2**32), (1024,), (64, 64))
+    assert not check(tmap)
+    assert "global_dim[1] of a map that copies" in tma.start_fault(tmap, (0, 0), False)
+    assert (
+        tma.start_fault(TensorMap("FLOAT32", (256, 2**31), (1024,), (4, 1)), (0, 0), True) is None
+    )
+
+
+SLICED = TensorMap("FLOAT16", (6, 5, 4), (128, 640), (3, 2, 2), interleave="16B")
+
+
+def test_under_interleave_dimension_0_counts_slices_and_one_slice_of_channels_comes():
+    assert tma.box_nbytes(SLICED) == 3 * 1 * 2 * 16
+    assert tma.start_fault(SLICED, (1, 0, 0), False) is None
+    assert tma.global_extent(SLICED, (1, 2, 1)) == (640 + 256 + 16, 1280 + 256 + 64)
+    gmem = np.random.default_rng(3).integers(0, 256, 4 * 640, np.uint8)
+    smem = shared()
+    assert tma.load(SLICED, (1, 2, 1), gmem, 0, smem, 1024, 1024) == 96
+    rows = [gmem[n * 640 + 256 + 16 :][:48] for n in (1, 2)]
+    assert np.array_equal(smem[1024 : 1024 + 96], np.concatenate(rows))
+    assert (smem[1024 + 96 :] == 0xA5).all()
+
+
+def test_the_shared_footprint_of_interleaved_rows_follows_the_swizzle():
+    sliced = TensorMap(
+        "FLOAT64", (4, 5, 20), (128, 640), (2, 1, 9), interleave="16B", swizzle="128B"
+    )
+    assert tma.smem_footprint(sliced, 0) == [(0, 256), (288, 320)]
 
 
 def test_the_shared_footprint_of_a_full_row_is_one_range():
