@@ -16,8 +16,8 @@ from lesson.emulator.isa import Control, control, unsupported
 from lesson.emulator.isa_control import leave, scatter
 from lesson.emulator.lanes import Mask, merged
 from lesson.emulator.layout import Place, call_layout
-from lesson.emulator.ptx import Imm, Instr, Operand, Reg, Sym, Variable, Vec
-from lesson.errors import LaunchFailure, LimitExceeded, PtxSyntaxError
+from lesson.emulator.ptx import Function, Imm, Instr, Operand, Reg, Sym, Variable, Vec
+from lesson.errors import DeviceFault, LaunchFailure, LimitExceeded, PtxSyntaxError, UnsupportedPtx
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -170,6 +170,31 @@ def _indirect(instr: Instr, read: Read, site: Site) -> Control:
         return True
 
     return call
+
+
+class AssertFailed(DeviceFault):
+    """`assert` of device code does not hold."""
+
+    cuda_error = "CUDA_ERROR_ASSERT"
+
+
+def no_body(function: Function) -> Control:
+    """What runs in place of a function that the module only declares."""
+
+    def refuse(m: Machine, group: Group) -> bool:
+        if function.name == "__assertfail":
+            act = m.active(group.mask)
+            caller = m.program.blocks[int(m.return_block[group.depth][act.idx[0]]) - 1]
+            what = "the condition of an assert must hold, got one that does not"
+            raise m.fault(
+                AssertFailed, what, caller.first, int(act.idx[0]), "See the line of the assert."
+            )
+        raise UnsupportedPtx(
+            f"a function must have a body in the module, got {function.name}, which has none. "
+            f"PTX line {function.line}. Calls of printf, malloc and other system functions are not modelled."
+        )
+
+    return refuse
 
 
 def _enter(m: Machine, group: Group, instr: Instr, number: int, site: Site) -> bool:

@@ -27,7 +27,7 @@ from lesson.emulator.shape import check_shared, checked
 from lesson.emulator.simt import Simt
 from lesson.errors import Hang, LaunchError, LimitExceeded
 
-BATCH_LANES = 8192
+BATCH_LANES = 16384
 BATCH_SHARED_NBYTES = 64 << 20
 PARAM_NBYTES = 4096
 

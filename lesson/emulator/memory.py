@@ -176,7 +176,7 @@ def _search(
         address = int(addr[first])
         raise m.fault(
             IllegalAddress,
-            f"the address of {instr.name} must be inside a{' writable' * is_write} allocation, got {address:#x}: "
+            f"the address of {instr.name} must be inside {'a writable' if is_write else 'an'} allocation, got {address:#x}: "
             f"{memory.near(address)}",
             instr,
             m.lane_of(act, first),

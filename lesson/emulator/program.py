@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from lesson.emulator import isa, isa_all
 from lesson.emulator.isa import Control, Step
-from lesson.emulator.isa_call import Site
+from lesson.emulator.isa_call import Site, no_body
 from lesson.emulator.isa_control import build_skip, guarded
 from lesson.emulator.layout import end_of, param_layout
 from lesson.emulator.operands import Fill, FunctionBuilder
@@ -140,7 +140,8 @@ class Program:
         function = code.function
         code.entry = len(self.blocks)
         if function.body is None:
-            self.blocks.append(Block((), _no_body(function), 0, number, None))
+            code.template = [0]
+            self.blocks.append(Block((), no_body(function), 0, number, None))
             return
         builder = FunctionBuilder(self, function)
         pieces, builder.labels = _cut(function, code.entry)
@@ -224,15 +225,6 @@ def _raises(error: UnsupportedPtx) -> Step:
         raise error
 
     return refuse
-
-
-def _no_body(function: Function) -> Control:
-    return _raises(
-        UnsupportedPtx(
-            f"a function must have a body in the module, got {function.name}, which has none. PTX line {function.line}. "
-            "Calls of printf, malloc and other system functions are not modelled."
-        )
-    )
 
 
 def _reached(start: Iterable[int], edges: list[tuple[set[int], set[int]]]) -> frozenset[int]:

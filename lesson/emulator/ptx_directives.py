@@ -31,7 +31,7 @@ class DirectiveReader(Cursor):
             self._loc()
         elif token == ".file":
             self.integer("a file number")
-            self.at += 1
+            self.at += bool(self.token)
             while self.accept(","):
                 self.integer("a part of .file")
         elif token == ".pragma":
