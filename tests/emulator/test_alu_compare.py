@@ -120,6 +120,7 @@ def test_a_packed_comparison_gives_a_predicate_a_lane(kind: str) -> None:
     folded = run(f"setp.ltu.or.{kind}x2", [a, b, [1, 0, 0]], nouts=2)
     assert folded == [[True, False, False], [True, True, True]]
     assert run(f"set.ltu.{kind}x2.{kind}x2", [a, b]) == [[0, one << 16, one << 16]]
+    assert run(f"set.ltu.u32.{kind}x2", [a, b]) == [[0, 0xFFFF << 16, 0xFFFF << 16]]
 
 
 def test_selp_passes_every_bit_of_the_chosen_operand() -> None:

@@ -147,11 +147,13 @@ def set_(form: Form) -> Fn | None:
 
 @define("set", PACKED, "T T -> U", "T T pred -> U", flags=FLAGS)
 def set_packed(form: Form) -> Fn | None:
-    """Each lane as by the scalar instruction."""
+    """Each lane as by the scalar instruction, into half a word where the target is no pair."""
     compare, fold = comparison(form), FOLD.get(form.choice(*FOLD))
-    if compare is None or (form.nargs == 3) != (fold is not None) or form.types[0] != form.type:
+    if compare is None or (form.nargs == 3) != (fold is not None):
         return None
-    true, false = np.uint16(ONE[form.type]), np.uint16(0)
+    if form.types[0] not in ("u32", "s32", form.type):
+        return None
+    true, false = np.uint16(ONE.get(form.types[0], 0xFFFF)), np.uint16(0)
 
     def run(a: np.ndarray, b: np.ndarray, c: np.ndarray | None = None) -> np.ndarray:
         hit = compare(a, b) if fold is None else fold(compare(a, b), c[:, None])
