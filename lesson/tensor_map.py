@@ -64,18 +64,9 @@ class TensorMap:
         if not self.element_strides:
             put(self, "element_strides", (1,) * len(self.dims))
 
-    def __hash__(self) -> int:
-        # Engines look plans up by map for every copy; hashing five enumerations each time would
-        # cost more than the copy of a small box.
-        known = self.__dict__.get("_hash")
-        if known is None:
-            known = hash(repr(self))
-            object.__setattr__(self, "_hash", known)
-        return known
-
     def __getstate__(self) -> dict[str, Any]:
-        # Another process hashes text by another seed.
-        return {name: value for name, value in self.__dict__.items() if name != "_hash"}
+        # What an engine has worked out from a map it leaves on the map, and that stays here.
+        return {name: value for name, value in self.__dict__.items() if name[0] != "_"}
 
     @property
     def rank(self) -> int:

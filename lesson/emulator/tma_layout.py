@@ -69,9 +69,19 @@ class Geometry:
         return -(-self.rows * self.pitch_nbytes // whole) * whole
 
 
-@lru_cache(maxsize=512)
 def geometry(tmap: TensorMap) -> Geometry:
-    """The geometry of a legal map. Raises UnsupportedPtx for a layout that is not modelled."""
+    """The geometry of a legal map. Raises UnsupportedPtx for a layout that is not modelled.
+
+    It is worked out once and kept on the map itself: a table of maps would keep their arrays alive.
+    """
+    known: Geometry | None = tmap.__dict__.get("_geometry")
+    if known is None:
+        known = _geometry(tmap)
+        object.__setattr__(tmap, "_geometry", known)
+    return known
+
+
+def _geometry(tmap: TensorMap) -> Geometry:
     _refuse_what_is_not_modelled(tmap)
     slice_nbytes = _SLICE_NBYTES[tmap.interleave]
     dims, strides_bytes = tmap.dims, (tmap.itemsize, *tmap.strides_bytes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -198,6 +200,17 @@ def test_a_tensor_far_away_is_addressed_without_an_index_of_its_size():
     start, stop = tma.global_extent(tmap, (2**31 - 16, 2**31 - 256))
     assert start == 2**31 - 16 + (2**31 - 256) * (2**40 - 16)
     assert stop - start == 255 * (2**40 - 16) + 16
+
+
+def test_a_map_that_has_copied_lets_go_of_its_array():
+    class Array(np.ndarray):
+        """One that can be watched."""
+
+    array = np.zeros((64, 64), np.float32).view(Array)
+    watched = weakref.ref(array)
+    tma.load(TensorMap.from_array(array, (4, 4)), (0, 0), GMEM, 0, shared(), 0, 1024)
+    del array
+    assert watched() is None
 
 
 def test_a_reduction_over_overlapping_rows_takes_them_one_after_another():
