@@ -167,12 +167,14 @@ def prmt(form: Form) -> Fn:
 def permute(a: np.ndarray, b: np.ndarray, selector: np.ndarray) -> np.ndarray:
     if len(selector) == 1:
         return permute_alike(a, b, int(selector[0]))
-    both, total = (b.astype(np.uint64) << np.uint64(32)) | a, np.zeros(1, np.uint32)
+    both = (b.astype(np.uint64) << np.uint64(32)) | a
+    any_sign, total = (selector & np.uint32(0x8888)).any(), np.zeros(1, np.uint32)
     for i in range(4):
         nibble = selector >> np.uint32(4 * i)
         byte = (both >> ((nibble & np.uint32(7)) << np.uint32(3))).astype(np.uint8)
-        signs = (byte.view(np.int8) >> np.int8(7)).view(np.uint8)
-        byte = np.where((nibble & np.uint32(8)) != 0, signs, byte)
+        if any_sign:
+            signs = (byte.view(np.int8) >> np.int8(7)).view(np.uint8)
+            byte = np.where((nibble & np.uint32(8)) != 0, signs, byte)
         total = total | (byte.astype(np.uint32) << np.uint32(8 * i))
     return total
 
