@@ -1,0 +1,263 @@
+"""The book-keeping of mbarriers: who set one up, who arrived, which bytes were expected and which came.
+
+PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The barrier itself works in
+`mbarrier`; here is what a thread must know before it may use one, and the sums that say afterwards why a phase
+was over too early, or never.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson.emulator.observe import Copy
+from lesson.emulator.ordering_clocks import Clocks, Lanes, Shared
+from lesson.emulator.ordering_notes import Notes
+
+if TYPE_CHECKING:
+    from lesson.emulator.machine import Machine
+    from lesson.emulator.ptx import Instr
+
+NBYTES = 8
+
+
+@dataclass(slots=True, eq=False)
+class Phase:
+    """What happened in one phase of a barrier. `arrived`: how often each thread of the domain did."""
+
+    arrived: np.ndarray
+    arrivals: int = 0
+    expected_nbytes: int = 0
+    issued_nbytes: int = 0
+    landed_nbytes: int = 0
+    expect: Instr | None = None
+    expect_lane: int = -1
+    arrive: Instr | None = None
+    copies: list[Copy] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class Barrier:
+    """One mbarrier, from its init on. `number` counts completed phases, `column` is its pseudo-agent."""
+
+    index: int
+    block: int
+    domain: int
+    column: int
+    count: int
+    init: Instr | None
+    init_lane: int
+    init_stamp: int
+    now: Phase
+    pending: Shared
+    passed: Shared
+    is_live: bool = True
+    is_published: bool = False
+    number: int = 0
+    last: Phase | None = None
+    dropped: int = 0
+    waits: dict[int, tuple[Instr, int]] = field(default_factory=dict)
+    last_wait: Instr | None = None
+    copies_ever: int = 0
+    overwritten: Instr | None = None
+
+
+class Barriers:
+    """All mbarriers of a batch, by flat shared byte index."""
+
+    def __init__(self, m: Machine, clocks: Clocks, notes: Notes) -> None:
+        self.m, self.clocks, self.notes = m, clocks, notes
+        self.at: dict[int, Barrier] = {}
+        self.initialised_by: dict[int, list[Barrier]] = {}
+
+    def new_phase(self) -> Phase:
+        return Phase(np.zeros(self.clocks.domain_lanes, np.int32))
+
+    # ---------------------------------------------------------------------------- life and death
+    def init(self, instr: Instr, lanes: Lanes, index: np.ndarray, count: np.ndarray) -> None:
+        """mbarrier.init by some lanes."""
+        counts = np.broadcast_to(count, lanes.size).tolist()
+        for lane, at, n in zip(lanes.tolist(), index.tolist(), counts, strict=True):
+            clocks, before = self.clocks, self.at.get(at)
+            block = at // self.m.shared_stride
+            domain = int(clocks.domain[lane])
+            if before is not None and before.is_live and before.overwritten is None:
+                self.notes.add(self.m, "barrier-reinit", instr, lane, before.init, index=at)
+            column = clocks.new_column(domain) if before is None else before.column
+            stamp = int(clocks.clock[lane])
+            made = Barrier(
+                at, block, domain, column, n, instr, lane, stamp, self.new_phase(),
+                clocks.empty(), clocks.empty(),
+            )  # fmt: skip
+            made.number = 0 if before is None else before.number + 1
+            self.at[at] = made
+            self.initialised_by.setdefault(lane, []).append(made)
+        self.clocks.clock[lanes] += 1
+
+    def inval(self, lanes: Lanes, index: np.ndarray) -> None:
+        for at in index.tolist():
+            if at in self.at:
+                self.at[at].is_live = False
+
+    def publish(self, lanes: Lanes) -> None:
+        """fence.mbarrier_init: what these lanes initialised is ready for the async proxy."""
+        for lane in lanes.tolist():
+            for barrier in self.initialised_by.get(lane, ()):
+                barrier.is_published = True
+
+    def usable(self, instr: Instr, lane: int, index: int) -> Barrier | None:
+        """The barrier that a lane uses; notes what it should have known first."""
+        found = self.at.get(index)
+        if found is None:
+            self.notes.add(self.m, "barrier-not-initialised", instr, lane, index=index)
+            return None
+        if not found.is_live and found.overwritten is None:
+            self.notes.add(self.m, "barrier-after-inval", instr, lane, found.init, index=index)
+        if not self._knows_init(lane, found):
+            self.notes.add(self.m, "barrier-init-unsynced", instr, lane, found.init, index=index)
+        return found
+
+    def _knows_init(self, lane: int, barrier: Barrier) -> bool:
+        column = self.clocks.column[barrier.init_lane]
+        known = self.clocks.know[self.clocks.row[lane], column] >= barrier.init_stamp
+        return bool(known) or lane == barrier.init_lane
+
+    def check_published(self, copy: Copy, barrier: Barrier) -> None:
+        """The copy engine may use a barrier once its init is fenced."""
+        if barrier.is_published:
+            return
+        column = self.clocks.column[barrier.init_lane : barrier.init_lane + 1]
+        stamp = np.array([barrier.init_stamp])
+        if self.clocks.lane_sees_fenced(copy.lane, column, stamp)[0]:
+            barrier.is_published = True
+        elif self._knows_init(copy.lane, barrier):
+            self.notes.add(
+                self.m, "barrier-not-published", copy.instr, copy.lane, barrier.init,
+                index=barrier.index,
+            )  # fmt: skip
+
+    # ---------------------------------------------------------------------------------- arriving
+    def by_barrier(self, instr: Instr, lanes: Lanes, index: np.ndarray):
+        """The lanes of each barrier: (barrier or None, its lanes, their positions)."""
+        if lanes.size == 1 or (index == index[0]).all():
+            groups = [(int(index[0]), slice(None))]
+        else:
+            groups = [(at, np.flatnonzero(index == at)) for at in np.unique(index).tolist()]
+        for at, part in groups:
+            mine = lanes[part]
+            found = self.usable(instr, int(mine[0]), at)
+            if found is not None and mine.size > 1:
+                column = self.clocks.column[found.init_lane]
+                know = self.clocks.know[self.clocks.row[mine], column] >= found.init_stamp
+                strangers = mine[~know & (mine != found.init_lane)]
+                if strangers.size:
+                    self.usable(instr, int(strangers[0]), at)
+            yield found, mine, part
+
+    def arrive(
+        self, instr: Instr, lanes: Lanes, index: np.ndarray, count: object, nbytes: object,
+        drop: bool,
+    ) -> None:  # fmt: skip
+        """Lanes arrive; what they know goes to whoever waits for this phase."""
+        for barrier, mine, part in self.by_barrier(instr, lanes, index):
+            if barrier is None:
+                continue
+            counts = np.broadcast_to(count, lanes.size)[part]
+            total, phase = int(counts.sum()), barrier.now
+            left = barrier.count - barrier.dropped - phase.arrivals
+            if total > left and self.m.padded_threads > 1:
+                self.notes.add(
+                    self.m, "too-many-arrivals", instr, int(mine[-1]), barrier.init,
+                    index=barrier.index, count=barrier.count, arrivals=phase.arrivals + total,
+                )  # fmt: skip
+            if nbytes is not None:
+                self._expect(barrier, instr, mine, np.broadcast_to(nbytes, lanes.size)[part])
+            phase.arrivals += total
+            phase.arrived[self.clocks.column[mine]] += counts.astype(np.int32)
+            phase.arrive = instr
+            if drop:
+                barrier.dropped += total
+            if "relaxed" not in instr.mods:
+                barrier.pending = self.clocks.release(mine, barrier.pending)
+
+    def _expect(self, barrier: Barrier, instr: Instr, mine: Lanes, nbytes: np.ndarray) -> None:
+        phase = barrier.now
+        phase.expected_nbytes += int(nbytes.sum())
+        phase.expect, phase.expect_lane = instr, int(mine[-1])
+
+    def expect_tx(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: np.ndarray) -> None:
+        for barrier, mine, part in self.by_barrier(instr, lanes, index):
+            if barrier is not None:
+                self._expect(barrier, instr, mine, np.broadcast_to(nbytes, lanes.size)[part])
+
+    # ------------------------------------------------------------------------------------- copies
+    def issued(self, copy: Copy) -> Barrier | None:
+        """A copy names its barrier."""
+        barrier = self.usable(copy.instr, copy.lane, copy.barrier)
+        if barrier is not None:
+            self.check_published(copy, barrier)
+            barrier.now.issued_nbytes += copy.nbytes
+            barrier.now.copies.append(copy)
+            barrier.copies_ever += 1
+        return barrier
+
+    def landed(self, index: int, nbytes: int) -> None:
+        barrier = self.at.get(index)
+        if barrier is not None:
+            barrier.now.landed_nbytes += nbytes
+
+    # -------------------------------------------------------------------------------------- waits
+    def flip(self, index: int) -> None:
+        """A phase is over: was it right to be?"""
+        barrier = self.at.get(index)
+        if barrier is None:
+            return
+        phase = barrier.now
+        if phase.expected_nbytes < phase.issued_nbytes:
+            self.note_bytes(barrier, phase)
+        extra = phase.arrivals - (barrier.count - barrier.dropped)
+        barrier.number += 1
+        barrier.passed = barrier.pending
+        barrier.last, barrier.now = phase, self.new_phase()
+        unseen = [copy for copy in phase.copies if not copy.has_landed]
+        if unseen and phase.expected_nbytes >= phase.issued_nbytes:
+            self.notes.add(
+                self.m, "phase-over-early", unseen[0].instr, unseen[0].lane, phase.arrive,
+                index=index, phase=barrier.number - 1,
+            )  # fmt: skip
+        if extra > 0:
+            barrier.now.arrivals = extra
+
+    def note_bytes(self, barrier: Barrier, phase: Phase) -> None:
+        """Fewer bytes were expected than the copies of the phase bring, or more."""
+        copy = phase.copies[0] if phase.copies else None
+        few = phase.expected_nbytes < phase.issued_nbytes
+        if few and phase.expected_nbytes == 0:
+            kind, instr, other = "bytes-not-expected", copy.instr, phase.arrive
+            lane = copy.lane
+        else:
+            kind = "too-few-bytes-expected" if few else "too-many-bytes-expected"
+            instr, other = phase.expect, copy.instr if copy else None
+            lane = phase.expect_lane
+        self.notes.add(
+            self.m, kind, instr, lane, other, index=barrier.index,
+            expected=phase.expected_nbytes, issued=phase.issued_nbytes,
+            copies=len(phase.copies), copy=copy, phase=barrier.number,
+            pending=barrier.count - barrier.dropped - phase.arrivals, wants=barrier.count,
+        )  # fmt: skip
+
+    def waited(self, instr: Instr, lanes: Lanes, index: np.ndarray) -> None:
+        """Waits that found their phase over: the lanes learn what those who arrived knew."""
+        for barrier, mine, _ in self.by_barrier(instr, lanes, index):
+            if barrier is None:
+                continue
+            if "relaxed" not in instr.mods:
+                know = self.clocks.know[self.clocks.row[mine], barrier.column]
+                if barrier.number and (know < barrier.number).any():
+                    source = self.clocks.padded(barrier.passed)
+                    source.know[barrier.column] = barrier.number
+                    self.clocks.acquire(mine, source)
+            barrier.waits.update(dict.fromkeys(mine.tolist(), (instr, barrier.number)))
+            barrier.last_wait = instr

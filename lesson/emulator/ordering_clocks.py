@@ -1,0 +1,171 @@
+"""Who knows what of whom: vector clocks whose rows are shared by lanes that know the same.
+
+Follows the causality order of the PTX ISA, "Memory Consistency Model". A *domain* is a cluster (one block
+without clusters): the threads that can share memory and barriers. Each lane stamps what it does with its own
+clock, which goes on at each release. A row of `know` has one column a thread of the domain and one for each
+pseudo-agent (an mbarrier: phases completed; a thread's bulk stores: groups read or written): the latest stamp
+of that column that is known to happen before. A row of `fenced` says the same of generic writes that a
+fence.proxy.async has published to the async proxy. A thread always knows itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Lanes = NDArray[np.int64]
+Row = NDArray[np.int32]
+SPARE_COLUMNS = 16
+FIRST_ROWS = 64
+
+
+class Shared(NamedTuple):
+    """What a release hands over: a row of knowledge and a row of what is fenced."""
+
+    know: Row
+    fenced: Row
+
+
+class Clocks:
+    """The knowledge of all lanes of a batch."""
+
+    def __init__(self, nlanes: int, domain_lanes: int) -> None:
+        self.domain_lanes = domain_lanes
+        self.domain = np.arange(nlanes) // domain_lanes
+        self.column = np.arange(nlanes) % domain_lanes
+        ndomains = nlanes // domain_lanes
+        self.clock = np.ones(nlanes, np.int32)
+        self.own_fenced = np.zeros(nlanes, np.int32)
+        self.row = self.domain.copy()
+        self.nrows = ndomains
+        self.columns_used = [domain_lanes] * ndomains
+        width = domain_lanes + SPARE_COLUMNS
+        self.know = np.zeros((max(FIRST_ROWS, 4 * ndomains), width), np.int32)
+        self.fenced = np.zeros_like(self.know)
+
+    # ------------------------------------------------------------------------------------ room
+    def new_column(self, domain: int) -> int:
+        """A column for a pseudo-agent of a domain; all rows say 0 of it."""
+        at = self.columns_used[domain]
+        self.columns_used[domain] += 1
+        if at >= self.know.shape[1]:
+            more = ((0, 0), (0, self.know.shape[1] // 2))
+            self.know, self.fenced = np.pad(self.know, more), np.pad(self.fenced, more)
+        return at
+
+    def empty(self) -> Shared:
+        """Rows that know nothing."""
+        width = self.know.shape[1]
+        return Shared(np.zeros(width, np.int32), np.zeros(width, np.int32))
+
+    def _rows(self, count: int) -> NDArray[np.int64]:
+        """Numbers of fresh rows."""
+        if self.nrows + count > self.know.shape[0]:
+            used, self.row = np.unique(self.row, return_inverse=True)
+            size = max(self.know.shape[0], 2 * (used.size + count))
+            for name in ("know", "fenced"):
+                table = np.zeros((size, self.know.shape[1]), np.int32)
+                table[: used.size] = getattr(self, name)[used]
+                setattr(self, name, table)
+            self.nrows = used.size
+        first = self.nrows
+        self.nrows += count
+        return np.arange(first, first + count)
+
+    # ------------------------------------------------------------------------------- questions
+    def knows(self, lanes: Lanes, column: NDArray, stamp: NDArray) -> NDArray[np.bool_]:
+        """Whether each lane knows of that stamp of that column of its domain."""
+        return (self.know[self.row[lanes], column] >= stamp) | (column == self.column[lanes])
+
+    def lane_knows(self, lane: int, columns: NDArray, stamps: NDArray) -> NDArray[np.bool_]:
+        """The same of one lane and many columns."""
+        return (self.know[self.row[lane]][columns] >= stamps) | (columns == self.column[lane])
+
+    def lane_sees_fenced(
+        self, lane: int, columns: NDArray, stamps: NDArray
+    ) -> NDArray[np.bool_]:
+        """Whether generic writes of those stamps are fenced on the way to this lane."""
+        own = (columns == self.column[lane]) & (self.own_fenced[lane] >= stamps)
+        return (self.fenced[self.row[lane]][columns] >= stamps) | own
+
+    # ----------------------------------------------------------------------------------- edges
+    def release(self, lanes: Lanes, into: Shared) -> Shared:
+        """Add what lanes of one domain know to a row; their clocks go on."""
+        rows = self.row[lanes]
+        rows = rows[:1] if rows.size == 1 or (rows == rows[0]).all() else np.unique(rows)
+        know, fenced = self.padded(into)
+        if rows.size == 1:
+            np.maximum(know, self.know[rows[0]], out=know)
+            np.maximum(fenced, self.fenced[rows[0]], out=fenced)
+        else:
+            np.maximum(know, self.know[rows].max(axis=0), out=know)
+            np.maximum(fenced, self.fenced[rows].max(axis=0), out=fenced)
+        columns = self.column[lanes]
+        know[columns] = self.clock[lanes]
+        fenced[columns] = np.maximum(fenced[columns], self.own_fenced[lanes])
+        self.clock[lanes] += 1
+        return Shared(know, fenced)
+
+    def padded(self, shared: Shared) -> Shared:
+        """The rows, as wide as the table is by now."""
+        missing = self.know.shape[1] - shared.know.size
+        if not missing:
+            return shared
+        return Shared(*(np.pad(each, (0, missing)) for each in shared))
+
+    def acquire(self, lanes: Lanes, source: Shared) -> None:
+        """Lanes of one domain learn a row."""
+        know, fenced = self.padded(source)
+        rows, inverse = np.unique(self.row[lanes], return_inverse=True)
+        if (self.know[rows] >= know).all() and (self.fenced[rows] >= fenced).all():
+            return
+        fresh = self._rows(rows.size)
+        rows = np.unique(self.row[lanes])  # the table may have been compacted
+        self.know[fresh] = np.maximum(self.know[rows], know)
+        self.fenced[fresh] = np.maximum(self.fenced[rows], fenced)
+        self.row[lanes] = fresh[inverse]
+
+    def meet(self, lanes: Lanes, group: NDArray[np.int64], ngroups: int) -> None:
+        """Lanes of each group (of one domain) learn all that the group knows."""
+        fresh = self._rows(ngroups)
+        rows = self.row[lanes]
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        if first.size == ngroups and (rows == rows[first][group]).all():
+            self.know[fresh] = self.know[rows[first]]
+            self.fenced[fresh] = self.fenced[rows[first]]
+        else:
+            pairs = np.unique(group * np.int64(self.know.shape[0]) + rows)
+            groups, pair_rows = np.divmod(pairs, self.know.shape[0])
+            starts = np.flatnonzero(np.diff(groups, prepend=-1))
+            self.know[fresh] = np.maximum.reduceat(self.know[pair_rows], starts)
+            self.fenced[fresh] = np.maximum.reduceat(self.fenced[pair_rows], starts)
+        columns, to = self.column[lanes], fresh[group]
+        self.know[to, columns] = self.clock[lanes]
+        self.fenced[to, columns] = np.maximum(self.fenced[to, columns], self.own_fenced[lanes])
+        self.row[lanes] = to
+        self.clock[lanes] += 1
+
+    def fence_async(self, lanes: Lanes) -> None:
+        """fence.proxy.async: what each lane knows and wrote is published to the async proxy."""
+        rows, inverse = np.unique(self.row[lanes], return_inverse=True)
+        known = self.know[rows][:, : self.domain_lanes]
+        if (self.fenced[rows][:, : self.domain_lanes] < known).any():
+            fresh = self._rows(rows.size)
+            rows = np.unique(self.row[lanes])
+            self.know[fresh] = self.know[rows]
+            self.fenced[fresh] = np.maximum(self.fenced[rows], self.know[rows])
+            self.row[lanes] = fresh[inverse]
+        self.own_fenced[lanes] = self.clock[lanes]
+        self.clock[lanes] += 1
+
+    def learn(self, lane: int, column: int, stamp: int) -> None:
+        """One lane learns of one stamp."""
+        if self.know[self.row[lane], column] >= stamp:
+            return
+        (fresh,) = self._rows(1)
+        self.know[fresh] = self.know[self.row[lane]]
+        self.fenced[fresh] = self.fenced[self.row[lane]]
+        self.know[fresh, column] = stamp
+        self.row[lane] = fresh

@@ -1,0 +1,145 @@
+"""The shadow of global memory: which block wrote each word, and whether another one wrote it too.
+
+Two blocks that write one word with different values race: nothing orders blocks. A kernel that uses atomics or
+strong operations on global memory may order them, and is not judged. Global memory that threads wrote and a bulk
+copy reads needs a proxy fence like shared memory does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson.emulator import tma
+from lesson.emulator.observe import Copy
+from lesson.emulator.ordering_clocks import Clocks, Lanes
+from lesson.emulator.ordering_notes import Notes
+
+if TYPE_CHECKING:
+    from lesson.emulator.machine import Machine
+    from lesson.emulator.ptx import Instr
+
+WORD_SHIFT = 2
+NOBODY, MIXED = -1, -2
+
+
+class GlobalShadow:
+    """The global memory of a launch, word by word."""
+
+    def __init__(self, m: Machine, notes: Notes) -> None:
+        self.m, self.notes = m, notes
+        size = m.memory.buffer.u8.size
+        self.words = m.memory.buffer.views[4]
+        self.owner = np.full(size >> WORD_SHIFT, NOBODY, np.int32)
+        self.values: np.ndarray | None = None
+        self.instrs: dict[int, Instr] = {}
+        self.is_exempt = False
+        self.mapped = {id(segment) for segment, _ in m.arguments.map_bases}
+        self.by_thread: set[int] = set()
+        self.column = np.zeros(0, np.int32)
+        self.stamp = np.zeros(0, np.int32)
+        self.fenced = np.zeros(0, np.int32)
+
+    def begin_batch(self, m: Machine, clocks: Clocks) -> None:
+        self.m, self.clocks = m, clocks
+        self.fenced = np.zeros(m.nlanes, np.int32)
+        self.has_fenced = np.zeros(m.nlanes, np.bool_)
+
+    def exempt(self, index: np.ndarray) -> None:
+        """Strong operations on global memory: blocks may order themselves."""
+        self.is_exempt = True
+
+    def write(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int) -> None:
+        """Threads store."""
+        at = index >> WORD_SHIFT
+        if nbytes < 1 << WORD_SHIFT:
+            self.owner[at] = MIXED
+            return
+        block = self.m.block_of[lanes] + self.m.first_block
+        for k in range(nbytes >> WORD_SHIFT):
+            self._claim(instr, lanes, at + k if k else at, block)
+        segment = self.m.memory.segment_of(int(index[0]))
+        if id(segment) in self.mapped:
+            self._remember(lanes, at, nbytes >> WORD_SHIFT, id(segment))
+
+    def _claim(self, instr: Instr, lanes: Lanes, at: np.ndarray, block: np.ndarray) -> None:
+        if self.values is None:
+            self.values = np.zeros(self.owner.size, np.uint32)
+        before, now = self.owner[at], self.words[at]
+        others = (before >= 0) & (before != block)
+        self.owner[at] = block
+        if others.any():
+            others &= self.values[at] != now
+            if others.any():
+                first = int(np.flatnonzero(others)[0])
+                self._note(instr, lanes, at, first, int(before[first]), "differ")
+        self.values[at] = now
+        after = self.owner[at]
+        if (after != block).any():
+            first = int(np.flatnonzero(after != block)[0])
+            self._note(instr, lanes, at, first, int(after[first]), "at once")
+
+    def _note(
+        self, instr: Instr, lanes: Lanes, at: np.ndarray, k: int, other: int, how: str
+    ) -> None:
+        kind = "written-by-several-blocks"
+        if self.notes.known(kind, instr):
+            return
+        xyz = tuple(int(a[0]) for a in self.m.shape.block_xyz(np.array([other])))
+        byte = int(at[k]) << WORD_SHIFT
+        segment = self.m.memory.segment_of(byte)
+        self.notes.add(
+            self.m, kind, instr, int(lanes[k]), other_block=xyz, how=how,
+            array=segment.name if segment else "", byte=byte - (segment.start if segment else 0),
+        )  # fmt: skip
+
+    def _remember(self, lanes: Lanes, at: np.ndarray, count: int, segment: int) -> None:
+        """Stamps of generic writes to memory that a tensor map covers."""
+        if not self.column.size:
+            self.column, self.stamp = np.zeros_like(self.owner), np.zeros_like(self.owner)
+        for k in range(count):
+            self.column[at + k] = lanes
+            self.stamp[at + k] = self.clocks.clock[lanes]
+        self.by_thread.add(segment)
+
+    def read(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int) -> None:
+        """Threads load: nothing to check between blocks."""
+
+    def fence(self, lanes: Lanes) -> None:
+        """fence.proxy.async that covers global memory."""
+        self.fenced[lanes] = self.clocks.clock[lanes]
+        self.has_fenced[lanes] = True
+
+    # ------------------------------------------------------------------------------------- copies
+    def _footprint(self, copy: Copy, is_store: bool) -> np.ndarray:
+        """The words that a copy touches."""
+        if copy.tmap is None:
+            return np.arange(copy.global_start, copy.global_start + copy.nbytes, 4) >> WORD_SHIFT
+        found = tma.global_footprint(copy.tmap, copy.coords, is_store=is_store).reshape(-1)
+        return np.unique((found + copy.global_start) >> WORD_SHIFT)
+
+    def copy_writes(self, copy: Copy) -> None:
+        """A bulk store has landed."""
+        at = self._footprint(copy, True)
+        if at.size:
+            lanes = np.full(at.size, copy.lane)
+            block = np.full(at.size, copy.lane // self.m.padded_threads + self.m.first_block)
+            self._claim(copy.instr, lanes, at, block)
+
+    def copy_reads(self, copy: Copy) -> None:
+        """A bulk load reads global memory that this kernel's threads may have written."""
+        if not self.by_thread:
+            return
+        segment = self.m.memory.segment_of(copy.global_start)
+        if id(segment) not in self.by_thread:
+            return
+        at = self._footprint(copy, False)
+        here = self.owner[at]
+        block = copy.lane // self.m.padded_threads + self.m.first_block
+        at = at[here == block]
+        if not at.size or self.has_fenced[copy.lane]:
+            return
+        unfenced = self.fenced[self.column[at]] < self.stamp[at]
+        if unfenced.any():
+            self.notes.add(self.m, "global-unfenced", copy.instr, copy.lane, copy=copy)

@@ -1,0 +1,279 @@
+"""The shadow of shared memory: who wrote and who read each word last, and through which proxy.
+
+A word is written by a thread (its column and stamp) or by a copy: then by the column of the mbarrier that the
+copy completes on, from its issue on, with the number of the phase that completes it. Whoever does not know that
+phase may not touch the word. Bulk stores mark what they read by the column of the issuing thread's stores. A
+matrix says when each thread last read each 16 bytes, for the copies that will overwrite them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lesson.emulator.observe import Copy
+from lesson.emulator.ordering_clocks import Clocks, Lanes
+from lesson.emulator.ordering_notes import Notes
+
+if TYPE_CHECKING:
+    from lesson.emulator.machine import Machine
+    from lesson.emulator.ptx import Instr
+
+GRANULE_SHIFT = 4
+NOBODY = -1
+PENDING = np.int32(1 << 30)  # a stamp that nobody knows: cp.async whose group was not waited for
+MATRIX_NBYTES = 256 << 20
+
+
+class SharedShadow:
+    """One batch's shared memory, in units of `unit` bytes (the narrowest store of the kernel, at most 4)."""
+
+    def __init__(self, m: Machine, clocks: Clocks, notes: Notes, unit: int) -> None:
+        self.m, self.clocks, self.notes = m, clocks, notes
+        self.shift = unit.bit_length() - 1
+        nunits = m.shared.u8.size >> self.shift
+        self.writer = np.full(nunits, NOBODY, np.int32)
+        self.written = np.zeros(nunits, np.int32)
+        self.writer_instr = np.zeros(nunits, np.int32)
+        self.reader = np.full(nunits, NOBODY, np.int32)
+        self.read_at = np.zeros(nunits, np.int32)
+        self.store = np.full(nunits, NOBODY, np.int32)
+        self.stored = np.zeros(nunits, np.int32)
+        self.barrier = np.zeros(nunits, np.bool_)
+        self.instrs: list[Instr | None] = [None]
+        self.numbers: dict[int, int] = {}
+        self.reader_instr = np.zeros(nunits, np.int32)
+        self.store_instr = np.zeros(nunits, np.int32)
+        self.has_stores = self.has_barriers = False
+        granules = m.shared_stride >> GRANULE_SHIFT
+        self.granules = granules
+        self.matrix: np.ndarray | None = None
+        if m.nblocks * granules * clocks.domain_lanes * 4 <= MATRIX_NBYTES:
+            self.matrix = np.zeros((m.nblocks, granules, clocks.domain_lanes), np.int32)
+        self.read_cells = None if self.matrix is None else self.matrix.reshape(-1)
+
+    def number_of(self, instr: Instr) -> int:
+        """A small number for an instruction, to keep beside words."""
+        found = self.numbers.get(id(instr))
+        if found is None:
+            found = self.numbers[id(instr)] = len(self.instrs)
+            self.instrs.append(instr)
+        return found
+
+    def units(self, index: np.ndarray, nbytes: int) -> tuple[np.ndarray, int]:
+        """The units of some accesses, and how many each has."""
+        first = index >> self.shift
+        count = max(nbytes >> self.shift, 1)
+        if count == 1:
+            return first, 1
+        return (first[:, None] + np.arange(count)).reshape(-1), count
+
+    # ------------------------------------------------------------------------------ threads read
+    def read(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int) -> None:
+        """Threads load."""
+        clocks = self.clocks
+        at, count = self.units(index, nbytes)
+        who = lanes if count == 1 else np.repeat(lanes, count)
+        writer = self.writer[at]
+        known = (clocks.know[clocks.row[who], writer] >= self.written[at]) | (
+            (writer == clocks.column[who]) & (self.written[at] != PENDING)
+        )
+        if not known.all() or int(writer.min()) < 0:
+            self._bad_reads(instr, who, at, writer, known)
+        if self.has_barriers and self.barrier[at].any():
+            first = int(np.flatnonzero(self.barrier[at])[0])
+            self._note("barrier-read-as-data", instr, who, at, first, self.writer_instr)
+        columns = clocks.column[lanes]
+        if self.read_cells is not None:
+            granule = index >> GRANULE_SHIFT
+            self.read_cells[granule * clocks.domain_lanes + columns] = clocks.clock[lanes]
+        self.reader[at] = columns if count == 1 else np.repeat(columns, count)
+        self.read_at[at] = clocks.clock[who]
+        self.reader_instr[at] = self.number_of(instr)
+
+    def _bad_reads(
+        self, instr: Instr, who: Lanes, at: np.ndarray, writer: np.ndarray, known: np.ndarray
+    ) -> None:
+        unwritten = writer < 0
+        if unwritten.any():
+            first = int(np.flatnonzero(unwritten)[0])
+            self._note("read-uninitialised", instr, who, at, first, self.writer_instr)
+        bad = ~known & ~unwritten
+        if bad.any():
+            first = int(np.flatnonzero(bad)[0])
+            kind = "read-unsynced"
+            if writer[first] >= self.clocks.domain_lanes:
+                kind = "read-before-phase"
+            elif self.written[at[first]] == PENDING:
+                kind = "read-before-cp-async"
+            self._note(kind, instr, who, at, first, self.writer_instr)
+
+    def _note(
+        self, kind: str, instr: Instr, who: Lanes, at: np.ndarray, k: int, numbers: np.ndarray,
+        **facts: object,
+    ) -> None:  # fmt: skip
+        unit = int(at[k])
+        other = self.instrs[numbers[unit]]
+        if self.notes.known(kind, instr, other):
+            return
+        self.notes.add(
+            self.m, kind, instr, int(who[k]), other, byte=unit << self.shift,
+            writer=int(self.writer[unit]), stamp=int(self.written[unit]),
+            reader=int(self.reader[unit]), **facts,
+        )  # fmt: skip
+
+    # ----------------------------------------------------------------------------- threads write
+    def write(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int, atomic: bool) -> None:
+        """Threads store, or update."""
+        clocks = self.clocks
+        at, count = self.units(index, nbytes)
+        who = lanes if count == 1 else np.repeat(lanes, count)
+        columns = clocks.column[who]
+        rows = clocks.row[who]
+        writer = self.writer[at]
+        in_flight = (writer >= clocks.domain_lanes) & (clocks.know[rows, writer] < self.written[at])
+        in_flight |= self.written[at] == PENDING
+        if in_flight.any():
+            first = int(np.flatnonzero(in_flight)[0])
+            self._note("write-into-copy", instr, who, at, first, self.writer_instr)
+        if atomic and int(writer.min()) < 0:
+            first = int(np.flatnonzero(writer < 0)[0])
+            self._note("read-uninitialised", instr, who, at, first, self.writer_instr)
+        if self.has_stores:
+            store = self.store[at]
+            busy = (store >= 0) & (clocks.know[rows, store] < self.stored[at])
+            if busy.any():
+                first = int(np.flatnonzero(busy)[0])
+                self._note("store-source-reused", instr, who, at, first, self.store_instr)
+            self.store[at] = NOBODY
+        if self.has_barriers and self.barrier[at].any():
+            first = int(np.flatnonzero(self.barrier[at])[0])
+            self._note("barrier-overwritten", instr, who, at, first, self.writer_instr)
+            self.barrier[at] = False
+        reader = self.reader[at]
+        late = (reader >= 0) & (reader != columns)
+        if late.any() and not atomic:
+            late &= clocks.know[rows, reader] < self.read_at[at]
+            if late.any():
+                first = int(np.flatnonzero(late)[0])
+                self._note("write-while-read", instr, who, at, first, self.reader_instr)
+        self.reader[at] = NOBODY
+        self.writer[at] = columns
+        self.written[at] = clocks.clock[who]
+        self.writer_instr[at] = self.number_of(instr)
+
+    # ------------------------------------------------------------------------------------ copies
+    def copy_in(self, copy: Copy, column: int, stamp: int, ranges: list[tuple[int, int]]) -> None:
+        """A copy into shared memory was issued: from now on its bytes are the copy's."""
+        for start, stop in ranges:
+            self._overwrite(copy, start, stop, column)
+            part = slice(start >> self.shift, -(-stop >> self.shift))
+            self.writer[part], self.written[part] = column, stamp
+            self.writer_instr[part] = self.number_of(copy.instr)
+            self.reader[part] = NOBODY
+            self.store[part] = NOBODY
+
+    def _overwrite(self, copy: Copy, start: int, stop: int, column: int) -> None:
+        """Who still needs what the copy will overwrite?"""
+        clocks, lane = self.clocks, copy.lane
+        part = slice(start >> self.shift, -(-stop >> self.shift))
+        at = np.arange(part.start, part.stop)
+        who = np.array([lane])
+        writer, row = self.writer[part], clocks.know[clocks.row[lane]]
+        unknown = (writer >= 0) & (row[writer] < self.written[part])
+        unknown &= (writer != clocks.column[lane]) | (self.written[part] == PENDING)
+        if unknown.any():
+            first = int(np.flatnonzero(unknown)[0])
+            is_copy = writer[first] >= clocks.domain_lanes
+            kind = "copy-into-copy" if is_copy else "copy-over-unsynced-write"
+            self._note(kind, copy.instr, who.repeat(at.size), at, first, self.writer_instr,
+                       copy=copy, column=column)  # fmt: skip
+        if self.has_stores:
+            store = self.store[part]
+            busy = (store >= 0) & (row[store] < self.stored[part])
+            if busy.any():
+                first = int(np.flatnonzero(busy)[0])
+                self._note("store-source-reused", copy.instr, who.repeat(at.size), at, first,
+                           self.store_instr, copy=copy)  # fmt: skip
+        self._overwrite_read(copy, start, stop, row, at)
+
+    def _overwrite_read(
+        self, copy: Copy, start: int, stop: int, row: np.ndarray, at: np.ndarray
+    ) -> None:
+        clocks, lane = self.clocks, copy.lane
+        if self.matrix is not None:
+            block, offset = divmod(start, self.m.shared_stride)
+            cells = self.matrix[block, offset >> GRANULE_SHIFT : -(-(offset + stop - start) >> GRANULE_SHIFT)]
+            late = cells.max(axis=0) > row[: clocks.domain_lanes]
+            late[clocks.column[lane]] = False
+            if late.any():
+                column = int(np.flatnonzero(late)[0])
+                reader = lane - int(clocks.column[lane]) + column
+                used = self.reader[at] >= 0
+                k = int(np.flatnonzero(used)[0]) if used.any() else 0
+                self._note("buffer-reused-early", copy.instr, np.full(at.size, lane), at, k,
+                           self.reader_instr, copy=copy, reading_lane=reader)  # fmt: skip
+            cells[:] = 0
+            return
+        reader = self.reader[at]
+        late = (reader >= 0) & (reader != clocks.column[lane]) & (row[reader] < self.read_at[at])
+        if late.any():
+            first = int(np.flatnonzero(late)[0])
+            self._note("buffer-reused-early", copy.instr, np.full(at.size, lane), at, first,
+                       self.reader_instr, copy=copy,
+                       reading_lane=lane - int(clocks.column[lane]) + int(reader[first]))  # fmt: skip
+
+    def copy_out(self, copy: Copy, start: int, stop: int, column: int, stamp: int) -> None:
+        """A bulk store was issued: it reads these bytes through the async proxy."""
+        clocks, lane = self.clocks, copy.lane
+        part = slice(start >> self.shift, -(-stop >> self.shift))
+        at = np.arange(part.start, part.stop)
+        writer, written = self.writer[part], self.written[part]
+        who = np.broadcast_to(np.int64(lane), at.size)
+        is_written = writer >= 0
+        if not is_written.any():
+            self._note("store-of-uninitialised", copy.instr, who, at, 0, self.writer_instr)
+        known = clocks.lane_knows(lane, writer, written) & (written != PENDING) | ~is_written
+        if not known.all():
+            first = int(np.flatnonzero(~known)[0])
+            is_copy = writer[first] >= clocks.domain_lanes
+            kind = "store-before-phase" if is_copy else "store-unsynced"
+            self._note(kind, copy.instr, who, at, first, self.writer_instr, copy=copy)
+        by_thread = known & is_written & (writer < clocks.domain_lanes)
+        if by_thread.any():
+            unfenced = by_thread & ~clocks.lane_sees_fenced(lane, writer, written)
+            if unfenced.any():
+                first = int(np.flatnonzero(unfenced)[0])
+                self._note("store-unfenced", copy.instr, who, at, first, self.writer_instr, copy=copy)
+        self.store[part], self.stored[part] = column, stamp
+        self.store_instr[part] = self.number_of(copy.instr)
+        self.has_stores = True
+
+    def mark_barrier(self, index: np.ndarray, lanes: Lanes, instr: Instr) -> None:
+        """mbarrier.init: these eight bytes are no data."""
+        at, count = self.units(index, 8)
+        who = np.repeat(lanes, count)
+        self.writer[at] = self.clocks.column[who]
+        self.written[at] = self.clocks.clock[who]
+        self.writer_instr[at] = self.number_of(instr)
+        self.reader[at] = NOBODY
+        self.barrier[at] = self.has_barriers = True
+
+    def free_barrier(self, index: np.ndarray) -> None:
+        """mbarrier.inval: the bytes may be used again."""
+        at, _ = self.units(index, 8)
+        self.barrier[at] = False
+
+    def barriers_in(self, start: int, stop: int) -> int:
+        """The first byte of a live barrier in a range, or -1."""
+        if not self.has_barriers:
+            return -1
+        first = start >> self.shift
+        found = np.flatnonzero(self.barrier[first : -(-stop >> self.shift)])
+        return -1 if not found.size else int(found[0] + first) << self.shift
+
+    def settle(self, at: np.ndarray, lanes: Lanes) -> None:
+        """cp.async: lanes have waited for these words; they are as if written now."""
+        mine = self.written[at] == PENDING
+        self.written[at[mine]] = self.clocks.clock[lanes[mine]]
