@@ -1,8 +1,9 @@
 """Kernel arguments: into global memory and parameter space, and back.
 
-Follows the CUDA Driver API, `cuLaunchKernel`, and the PTX ISA, "Kernel Function Parameters". An array becomes a
-pointer to its copy in the arena, and is written back when the launch ends. Arrays that are views of one owner
-share its memory, as on a device. A tensor map becomes 128 opaque bytes: a magic word, then its number.
+Follows the CUDA Driver API, `cuLaunchKernel`, and the PTX ISA, "Kernel Function Parameters". An
+array becomes a pointer to its copy in the arena, and is written back when the launch ends. Arrays
+that are views of one owner share its memory, as on a device. A tensor map becomes 128 opaque bytes:
+a magic word, then its number.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from lesson.emulator.memory import GlobalMemory, Segment
 from lesson.errors import LaunchError
-from lesson.tensor_map import TensorMap
+from lesson.tensor_map import TensorMap, refuse
 
 if TYPE_CHECKING:
     from lesson.emulator.ptx import Variable
@@ -36,7 +37,8 @@ def _span(array: NDArray[Any]) -> NDArray[np.uint8]:
     """The bytes of an array that owns its memory, in memory order."""
     if array.size and not array.flags.forc:
         raise LaunchError(
-            f"an array must be contiguous, or a view of one that is, got strides {array.strides}. Copy it first."
+            "an array must be contiguous, or a view of one that is, got strides "
+            f"{array.strides}. Copy it first."
         )
     return array.reshape(-1, order="A").view(np.uint8) if array.size else np.zeros(0, np.uint8)
 
@@ -74,10 +76,9 @@ class Arguments:
         """How many tensor maps the launch was given."""
         return len(self.maps)
 
-    def tensor(self, number: int) -> tuple[TensorMap, int]:
-        """A tensor map, and the arena index of its first element."""
-        segment, offset = self.map_bases[number]
-        return self.maps[number], segment.start + offset
+    def tensor(self, number: int) -> tuple[TensorMap, Segment, int]:
+        """A tensor map, the allocation of its array, and the offset of its first element there."""
+        return self.maps[number], *self.map_bases[number]
 
     def copy_in(self, memory: GlobalMemory) -> None:
         """Arrays to the arena."""
@@ -92,7 +93,8 @@ class Arguments:
                 each.data[:] = now
             elif not np.array_equal(each.data, now):
                 raise LaunchError(
-                    f"{each.segment.name} must be writeable, got a read-only array that the kernel wrote."
+                    f"{each.segment.name} must be writeable, got a read-only array that the "
+                    "kernel wrote."
                 )
 
 
@@ -130,7 +132,8 @@ def _packed(
         data = _number_bytes(arg, formal, what)
     if len(data) != formal.nbytes:
         raise LaunchError(
-            f"{what} must be {formal.nbytes} bytes (.{formal.type}), got {len(data)} bytes from a {type(arg).__name__}. "
+            f"{what} must be {formal.nbytes} bytes (.{formal.type}), got {len(data)} bytes from "
+            f"a {type(arg).__name__}. "
             "Pass a numpy scalar of the kernel's own type."
         )
     return data
@@ -148,16 +151,19 @@ def _number_bytes(arg: Any, formal: Variable, what: str) -> bytes:
             return (arg & (1 << 8 * formal.nbytes) - 1).to_bytes(formal.nbytes, "little")
         raise LaunchError(f"{what} must fit in {formal.nbytes} bytes, got {arg}.")
     raise LaunchError(
-        f"{what} must be an array, a tensor map, a number or bytes, got {type(arg).__name__} for {formal.nbytes} bytes (.{formal.type})."
+        f"{what} must be an array, a tensor map, a number or bytes, got {type(arg).__name__} for "
+        f"{formal.nbytes} bytes (.{formal.type})."
     )
 
 
 def _map_bytes(arguments: Arguments, memory: GlobalMemory, tmap: TensorMap, what: str) -> bytes:
-    """The opaque bytes of a tensor map."""
+    """The opaque bytes of a tensor map, which must be one that the driver encodes."""
     if not isinstance(tmap.base, np.ndarray):
         raise LaunchError(
-            f"the tensor map of {what} must have a numpy array as its base, got {type(tmap.base).__name__}."
+            f"the tensor map of {what} must have a numpy array as its base, got "
+            f"{type(tmap.base).__name__}."
         )
+    refuse(tmap)
     segment, offset = arguments.hold(memory, tmap.base, f"the tensor of {what}")
     number = len(arguments.maps)
     arguments.maps.append(tmap)

@@ -1,12 +1,13 @@
 """Tensor copies: what a thread gives to the tensor memory access engine.
 
-PTX ISA, "Data Movement and Conversion Instructions: Tensor copy", tile mode, one to five dimensions: loads (with
-multicast), stores, reductions, prefetches. Which bytes move is in `tma`; when, in `copies`.
+PTX ISA, "Data Movement and Conversion Instructions: Tensor copy", tile mode, one to five
+dimensions: loads (with multicast), stores, reductions, prefetches. Which bytes move is in `tma`;
+when, in `copies`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,13 +17,14 @@ from lesson.emulator.isa import Step, step, unsupported
 from lesson.emulator.isa_bulk import REDUCTIONS, barrier_index, split_optional, targets_of
 from lesson.emulator.isa_memory import address_of
 from lesson.emulator.lanes import Mask
-from lesson.emulator.memory import Index, generic_place, shared_place
+from lesson.emulator.memory import Index, Segment, generic_place, shared_place
 from lesson.emulator.observe import Copy
 from lesson.emulator.operands import Read
 from lesson.emulator.ptx import Addr, Instr, Operand, TensorAddr
 from lesson.emulator.windows import SHARED_FIRST
 from lesson.errors import DeviceFault, IllegalAddress, IllegalInstruction
 from lesson.tensor_map import TensorMap
+from lesson.tensor_map_broken import multiple_above
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -30,11 +32,16 @@ if TYPE_CHECKING:
 
 
 class Asked(NamedTuple):
-    """One lane's request: its map, the arena index of the map's base, its coordinates, the map's space."""
+    """One lane's request.
+
+    `segment`: the allocation that holds the tensor, `offset`: where it starts there; `space`: the
+    memory that the map lies in.
+    """
 
     lane: int
     tmap: TensorMap
-    base: int
+    segment: Segment
+    offset: int
     coords: tuple[int, ...]
     space: str
 
@@ -61,11 +68,11 @@ class Request:
         ).tolist()
         found = []
         for lane, number, at in zip(act.idx.tolist(), maps, coords, strict=True):
-            tmap, base = m.arguments.tensor(number)
+            tmap, segment, offset = m.arguments.tensor(number)
             fault = tma.start_fault(tmap, tuple(at), is_store, op)
             if fault is not None:
                 raise self.illegal(m, lane, fault)
-            found.append(Asked(lane, tmap, base, tuple(at), space))
+            found.append(Asked(lane, tmap, segment, offset, tuple(at), space))
         return found
 
     def illegal(self, m: Machine, lane: int, text: str) -> DeviceFault:
@@ -80,14 +87,20 @@ class Request:
         if place is None or place.space not in ("global", "const", "param"):
             space = "several spaces" if place is None else f"{place.space} memory"
             what = f"a tensor map must lie in global, constant or parameter memory, got {space}"
-            cure = "Pass it as `const __grid_constant__ CUtensorMap`, and do not copy it into a variable."
+            cure = (
+                "Pass it as `const __grid_constant__ CUtensorMap`, and do not copy it into a "
+                "variable."
+            )
             raise m.fault(IllegalAddress, what, self.instr, int(act.idx[0]), cure)
         words = place.buffer.views[8]
         at = place.index >> 3
         numbers = words[at + 1]
         bad = np.flatnonzero((words[at] != np.uint64(MAP_MAGIC)) | (numbers >= m.arguments.count))
         if bad.size:
-            what = f"a tensor map must be one that the launch was given, got other {MAP_NBYTES} bytes at {int(addr[bad[0]]):#x}"
+            what = (
+                f"a tensor map must be one that the launch was given, got other {MAP_NBYTES} "
+                f"bytes at {int(addr[bad[0]]):#x}"
+            )
             raise m.fault(
                 IllegalInstruction,
                 what,
@@ -109,36 +122,39 @@ def _issue(
     m: Machine, instr: Instr, kind: str, asked: Asked, start: int, barrier: int, op: str | None
 ) -> None:
     """Hand one copy to the engine."""
-    lane, tmap, base, coords, space = asked
+    lane, tmap, segment, tensor_at, coords, space = asked
     block, offset = divmod(start, m.shared_stride)
     first = block * m.shared_stride
     smem = m.shared.u8[first : first + m.shared_nbytes]
-    given = (tmap, coords, m.memory.buffer.u8, base, smem, offset, SHARED_FIRST + offset)
+    # A store writes whole units of 16 bytes: the last one may end in the gap behind the array.
+    stop_at = segment.start + multiple_above(segment.nbytes, tma.UNIT_NBYTES)
+    tensor = m.memory.buffer.u8[segment.start : stop_at]
     nbytes = tma.box_nbytes(tmap)
     stop = start + nbytes
     if m.observers:
         stop = first + tma.smem_footprint(tmap, SHARED_FIRST + offset)[-1][1] - SHARED_FIRST
-    is_load = kind == "load"
+    groups = np.array([-1]) if kind == "load" else m.groups_closed["bulk"][lane : lane + 1].copy()
     copy = Copy(
-        0, kind, instr, lane, block, tmap, coords, start, stop, base, nbytes=nbytes, barrier=barrier, op=op,
-        lanes=np.array([lane]),
-        groups=np.array([-1]) if is_load else m.groups_closed["bulk"][lane : lane + 1].copy(),
+        0, kind, instr, lane, block, tmap, coords, start, stop, segment.start + tensor_at,
+        nbytes=nbytes, barrier=barrier, op=op, lanes=np.array([lane]), groups=groups,
         map_space=space,
     )  # fmt: skip
+    given = (tmap, coords, tensor, tensor_at, smem, offset, SHARED_FIRST + offset)
+    m.copies.issue(copy, lambda: _move(m, copy, given))
 
-    def move() -> None:
-        try:
-            if is_load:
-                tma.load(*given)
-            elif op is None:
-                tma.store(*given)
-            else:
-                tma.reduce(op, *given)
-        except DeviceFault as error:
-            what, _, cure = str(error).partition(". ")
-            raise m.fault(type(error), what, instr, lane, cure) from error
 
-    m.copies.issue(copy, move)
+def _move(m: Machine, copy: Copy, given: tuple[Any, ...]) -> None:
+    """Move the bytes; a fault of the engine gets the instruction and the lane."""
+    try:
+        if copy.kind == "load":
+            tma.load(*given)
+        elif copy.op is None:
+            tma.store(*given)
+        else:
+            tma.reduce(copy.op, *given)
+    except DeviceFault as error:
+        what, _, cure = str(error).partition(". ")
+        raise m.fault(type(error), what, copy.instr, copy.lane, cure) from error
 
 
 @step("cp.async.bulk.tensor")

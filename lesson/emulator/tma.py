@@ -21,7 +21,7 @@ from lesson.emulator.tma_store import reduce, store
 from lesson.tensor_map import DType, Interleave, TensorMap
 
 __all__ = [
-    "SHARED_ALIGN_NBYTES", "box_nbytes", "global_extent", "global_footprint", "load", "reduce",
+    "SHARED_ALIGN_NBYTES", "UNIT_NBYTES", "box_nbytes", "global_extent", "global_footprint", "load", "reduce",
     "smem_footprint", "start_fault", "store", "unmodelled_mode",
 ]  # fmt: skip
 

@@ -36,15 +36,15 @@ def global_view(
 ) -> np.ndarray:
     """The elements inside the box as a view, outermost dimension first.
 
-    Raises IllegalAddress where the map reaches out of the arena.
+    Raises IllegalAddress where the box leaves the array that the tensor lies in.
     """
     first = base + first_byte(g, coords, ranges)
-    if first < 0 or base + last_byte(g, first - base, ranges) > gmem.size:
+    stop = base + last_byte(g, first - base, ranges)
+    if first < 0 or stop > gmem.size:
         raise IllegalAddress(
-            "the box of a tensor copy must lie in global memory, got bytes "
-            f"{first - base} to {last_byte(g, first - base, ranges)} of the tensor at coordinates "
-            f"{coords[len(g.lead) :]}. Check the map's shape and strides against the array that it "
-            "maps."
+            f"the box of a tensor copy must lie in the {gmem.size} bytes of its array, got bytes "
+            f"{first} to {stop} at coordinates {coords[len(g.lead) :]}. Check the map's shape and "
+            "strides against the array that it maps."
         )
     outer = [ranges[k][1] - ranges[k][0] for k in range(g.rank - 1, 0, -1)]
     hops = [g.steps[k] * g.strides_bytes[k] for k in range(g.rank - 1, 0, -1)]
