@@ -11,14 +11,16 @@ chip:
 
     bit 63      the phase's parity
     62 to 43    pending arrivals, negated
-    41 to 21    transaction count in bytes, signed
-    20 to 1     expected arrivals of the next phase, negated
+    42 to 22    transaction count in bytes, signed
+    21 to 1     2**20 less the expected arrivals of the next phase
+    bit 0       0
 
-The two counts and the parity lie where `mbarrier.init` of an H200 puts them; of the transaction
-count only the range is known. What the ISA leaves undefined follows the recorded answers of that
-chip: a word of zeros was never initialised and faults; more arrivals than are pending fault; an
-arrival while none is pending (the bytes are still missing) wraps to 2**20 - 1 pending and so hangs
-later waits; a transaction count beyond 2**20 - 1 faults; `inval` leaves the word as it is.
+The counts and the parity lie where `mbarrier.init` of an H200 puts them; the place of the
+transaction count is what fits between, and what a copy over a barrier was seen to do. What the ISA
+leaves undefined follows recorded answers of that chip: an arrival on a barrier that was never
+initialised faults (all bits 0, or bit 0 set), and so do more arrivals than are pending; an arrival
+while none is pending (the bytes are still missing) wraps to 2**20 - 1 pending and so hangs later
+waits; a transaction count beyond 2**20 - 1 faults; `inval` leaves the word as it is.
 """
 
 from __future__ import annotations
@@ -36,8 +38,10 @@ Count = NDArray[np.integer] | int
 
 MAX_COUNT = 2**20 - 1
 MAX_TX_NBYTES = 2**20 - 1
-_PHASE, _PENDING, _TX, _EXPECTED = 63, 43, 21, 1
-_COUNT_MASK, _TX_MASK, _TX_SIGN = 2**20 - 1, 2**21 - 1, 2**20
+NEVER_EXPECTED = 2**20
+"""What `expected` says of a word whose field is 0: no barrier that can be used."""
+_PHASE, _PENDING, _TX, _EXPECTED = 63, 43, 22, 1
+_COUNT_MASK, _WIDE_MASK, _TX_SIGN = 2**20 - 1, 2**21 - 1, 2**20
 _FEW_LANES = 8  # so many are quicker one by one
 
 
@@ -71,20 +75,21 @@ class MbarrierFault(LaunchFailure):
 
 def unpack(word: int | Index) -> State:
     """The fields of a barrier word."""
-    tx = word >> _TX & _TX_MASK
+    tx = word >> _TX & _WIDE_MASK
     return State(
         phase=word >> _PHASE & 1,
         pending=-(word >> _PENDING) & _COUNT_MASK,
-        expected=-(word >> _EXPECTED) & _COUNT_MASK,
+        expected=NEVER_EXPECTED - (word >> _EXPECTED & _WIDE_MASK),
         tx_nbytes=(tx ^ _TX_SIGN) - _TX_SIGN,
     )
 
 
 def pack(state: State) -> int | Index:
-    """The barrier word with these fields; the counts are cut to their 20 bits."""
+    """The barrier word with these fields, each cut to its bits."""
     phase, pending, expected, tx_nbytes = state
-    counts = (-pending & _COUNT_MASK) << _PENDING | (-expected & _COUNT_MASK) << _EXPECTED
-    return phase << _PHASE | counts | (tx_nbytes & _TX_MASK) << _TX
+    left = (NEVER_EXPECTED - expected & _WIDE_MASK) << _EXPECTED
+    bytes_missing = (tx_nbytes & _WIDE_MASK) << _TX
+    return phase << _PHASE | (-pending & _COUNT_MASK) << _PENDING | bytes_missing | left
 
 
 def init(view: Words, index: Index, count: Count) -> None:
@@ -176,7 +181,8 @@ def _together(
         if (abs(tx) > MAX_TX_NBYTES).any():
             return None
     has_idle = count.size > 1 and not count.all()
-    if has_idle or ((pending == 0) | (total > pending)).any():
+    unsafe = (pending == 0) | (total > pending) | (expected == NEVER_EXPECTED) | (words & 1 != 0)
+    if has_idle or unsafe.any():
         return None
     done = (total == pending) & (tx == 0)
     expected = expected - total if drop else expected
@@ -230,8 +236,8 @@ def _advance(word: int, count: int, tx_nbytes: int, drop: bool, position: int) -
     """The word after one operation, and whether that completed the phase."""
     phase, pending, expected, tx = unpack(word)
     tx += tx_nbytes
-    if word == 0:
-        text = "an mbarrier must be initialised before its first use, got a word of zeros"
+    if count and (expected == NEVER_EXPECTED or word & 1):
+        text = f"an mbarrier must be initialised before its first use, got the word {word:#018x}"
         cure = "Let one thread run mbarrier.init, then synchronise the block."
         raise MbarrierFault(text, cure, position)
     if 0 < pending < count:
@@ -244,8 +250,8 @@ def _advance(word: int, count: int, tx_nbytes: int, drop: bool, position: int) -
         raise MbarrierFault(text, cure, position)
     pending = pending - count & _COUNT_MASK
     if drop:
-        expected = expected - count & _COUNT_MASK
+        expected -= count
     flip = pending == 0 and tx == 0 and (count > 0 or tx_nbytes != 0)
     if flip:
         phase, pending = phase ^ 1, expected
-    return pack(State(phase, pending, expected, tx)), flip
+    return pack(State(phase, pending, expected, tx)) | word & 1, flip

@@ -135,7 +135,7 @@ def test_an_arrival_while_only_bytes_are_missing_hangs_the_phase() -> None:
     "setup, operation, words",
     [
         (None, mbarrier.arrive, "initialised"),
-        (None, lambda v, i: mbarrier.complete_tx(v, i, 16), "initialised"),
+        (None, lambda v, i: mbarrier.arrive(np.array([0x7FC0DEAD_7FC0DEAD]), i), "initialised"),
         (2, lambda v, i: mbarrier.arrive(v, i, 3), "must not exceed the 2 pending"),
         (2, lambda v, i: mbarrier.expect_tx(v, i, 2**20), "transaction count"),
         (2, lambda v, i: mbarrier.complete_tx(v, i, 2**20), "transaction count"),
@@ -147,6 +147,19 @@ def test_what_the_chip_faults_on_is_a_launch_failure(setup, operation, words) ->
         mbarrier.init(view, index, setup)
     with pytest.raises(LaunchFailure, match=words):
         operation(view, index)
+
+
+def test_bytes_on_a_word_of_zeros_fault_nothing() -> None:
+    view, index = np.zeros(1, np.uint64), np.array([0])
+    assert mbarrier.complete_tx(view, index, 32768).size == 0
+    assert not mbarrier.is_over(view, index, 0).any()
+
+
+def test_all_may_leave_a_barrier_for_good() -> None:
+    view, index = fresh(2)
+    mbarrier.arrive(view, np.repeat(index, 2), drop=True)
+    assert mbarrier.unpack(int(view[0])) == (1, 0, 0, 0)
+    assert mbarrier.arrive(view, index).flipped.size == 0
 
 
 def test_the_fault_names_the_first_lane_in_lane_order() -> None:
