@@ -10,8 +10,8 @@
 //     |    |    |tile|    |
 //     +----+----+----+----+              Nobody computes a global address for the load: the tensor
 //     |    |    |    |    |              map, made on the host, is the whole address story. The
-//     +----+----+----+----+              engine holds no registers, and 255 threads issue no load.
-//     |    |    |    |    |
+//     +----+----+----+----+              tile passes through no register on its way, and 255 of
+//     |    |    |    |    |              the 256 threads issue no load at all.
 //     +----+----+----+----+
 //
 // Build and run (CUDA 12.6 or later; also -arch=sm_100 and -arch=sm_120):
@@ -106,7 +106,8 @@ extern "C" __global__ void loadTileTma(const __grid_constant__ CUtensorMap tileM
         // One instruction for 4096 elements. It returns at once; the engine does the copying.
         ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, &tileMap, start,
                                   cuda::device::barrier_native_handle(bar));
-        // Arrive once, and announce how many bytes this phase has to wait for.
+        // Arrive once, and announce how many bytes this phase has to wait for. They may have landed
+        // already: the phase cannot end before this thread, too, has arrived.
         token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile));
     } else {
         token = bar.arrive();  // the others asked for nothing: they arrive, and announce no bytes
@@ -218,9 +219,10 @@ static bool isRoundTripExact(const std::vector<float>& in, const std::vector<flo
     for (size_t i = 0; i < out.size(); ++i) {
         const float want = in[i] + 1.0f;
         if (std::memcmp(&out[i], &want, sizeof(float)) != 0) {
-            std::printf("round trip: FAIL. First difference at index %zu (row %zu, column %zu): "
-                        "got %.9g, want %.9g.\n",
-                        i, i / kGmemWidth, i % kGmemWidth, out[i], want);
+            std::fprintf(stderr,
+                         "round trip: FAIL. First difference at index %zu (row %zu, column %zu): "
+                         "got %.9g, want %.9g.\n",
+                         i, i / kGmemWidth, i % kGmemWidth, out[i], want);
             return false;
         }
     }
