@@ -1,10 +1,10 @@
 """Asynchronous copies in flight: a queue, and the schedule that says when each lands.
 
-PTX ISA, "Asynchronous Data Copies" and "Data Movement and Conversion Instructions: cp.async, cp.async.bulk".
-`eager`: a copy lands as it is issued. `late`: only when no thread can move, and then only what somebody waits
-for, else the oldest of each block. `random`: at any time, in any order, by a seed. A copy lands whole, and
-reads its source then; its mbarrier is told next. Moving the bytes is up to `move`, which the instruction
-supplies.
+PTX ISA, "Asynchronous Data Copies" and "Data Movement and Conversion Instructions: cp.async,
+cp.async.bulk". `eager`: a copy lands as it is issued. `late`: only when no thread can move, and
+then only what somebody waits for, else the oldest of each block. `random`: at any time, in any
+order, by a seed. A copy lands whole, and reads its source then; its mbarrier is told next. Moving
+the bytes is up to `move`, which the instruction supplies.
 """
 
 from __future__ import annotations
@@ -101,8 +101,9 @@ class CopyEngine:
     def complete(self, instr: Instr, lane: int, index: int, nbytes: int) -> None:
         """Tell an mbarrier that bytes have arrived.
 
-        They count in pieces, so where fewer were expected the phase may be over before the last one. An
-        H200 passed a wait for 8192 of 16384 bytes and hung in one for 704: pieces of 128 bytes explain both.
+        They count in pieces, so where fewer were expected the phase may be over before the last
+        one. An H200 passed a wait for 8192 of 16384 bytes and hung in one for 704: pieces of 128
+        bytes explain both.
         """
         state = mbarrier.unpack(int(self.m.shared.views[8][index >> 3]))
         if (

@@ -1,6 +1,7 @@
 """Variables of a module in global and constant memory, with their initial values.
 
-PTX ISA, "Variables: Initializers". Every launch starts from the initial values: a module lives for one launch.
+PTX ISA, "Variables: Initializers". Every launch starts from the initial values: a module lives for
+one launch.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def _bytes(
     if isinstance(item, Imm):
         if variable.type not in WIDTH:
             raise PtxSyntaxError(
-                f"an initialised variable must have a scalar type, got .{variable.type}. PTX line {variable.line}."
+                f"an initialised variable must have a scalar type, got .{variable.type}. PTX "
+                f"line {variable.line}."
             )
         bits = int(immediate(item, variable.type)[0])
     elif item.name in segments:
@@ -59,6 +61,7 @@ def _bytes(
         bits = FUNCTION_BASE + FUNCTION_STEP * program.numbers[item.name]
     else:
         raise PtxSyntaxError(
-            f"an initialiser must name a variable or a function, got {item.name}. PTX line {variable.line}."
+            f"an initialiser must name a variable or a function, got {item.name}. PTX line "
+            f"{variable.line}."
         )
     return np.frombuffer((bits & (1 << 8 * size) - 1).to_bytes(size, "little"), np.uint8)

@@ -1,7 +1,8 @@
 """Groups of asynchronous copies that a thread closes and waits for.
 
-PTX ISA, "cp.async.commit_group, cp.async.wait_group" and "cp.async.bulk.commit_group, cp.async.bulk.wait_group".
-Each thread numbers its groups from 0; a copy belongs to the group that its thread closes next.
+PTX ISA, "cp.async.commit_group, cp.async.wait_group" and "cp.async.bulk.commit_group,
+cp.async.bulk.wait_group". Each thread numbers its groups from 0; a copy belongs to the group that
+its thread closes next.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def commit(instr: Instr, family: str) -> Step:
 
 
 def wait(instr: Instr, family: str, n: int, read: bool) -> Control:
-    """Wait until at most `n` closed groups of each lane are pending; n = -1 means every copy of the lane."""
+    """Wait until at most `n` closed groups of each lane are pending; n = -1 means every copy of the
+    lane.
+    """
 
     def free(m: Machine, mask: Mask) -> Mask:
         lanes = mask.idx

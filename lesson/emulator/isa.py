@@ -3,13 +3,14 @@
 A builder takes an instruction and the function under construction and returns what runs it:
 
 - a *step*, `step(m, R, mask)`: `R` is the register frame, `mask` the lanes (None: all that live);
-- or, registered with `control`, a *control*, `control(m, group) -> bool`, which ends a block of code. It moves
-  the group (`group.block += 1`, `m.simt.jump`, `m.simt.split`), or parks or retires it and returns True.
+- or, registered with `control`, a *control*, `control(m, group) -> bool`, which ends a block of
+  code. It moves the group (`group.block += 1`, `m.simt.jump`, `m.simt.split`), or parks or retires
+  it and returns True.
 
 Names are dotted prefixes of the instruction as written: the longest that is in the table wins, so
-`mbarrier.try_wait` may be a control while `mbarrier` is a step. What is not here and not in the ALU raises
-UnsupportedPtx when a thread reaches it. To add an instruction: write a builder in the `isa_*` module of its
-family, decorate it, and add a row to the tests.
+`mbarrier.try_wait` may be a control while `mbarrier` is a step. What is not here and not in the ALU
+raises UnsupportedPtx when a thread reaches it. To add an instruction: write a builder in the
+`isa_*` module of its family, decorate it, and add a row to the tests.
 """
 
 from __future__ import annotations

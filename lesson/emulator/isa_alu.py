@@ -1,10 +1,13 @@
-"""Instructions of the arithmetic and logic unit, whose meaning is in `alu`: here they meet the registers.
+"""Instructions of the arithmetic and logic unit, whose meaning is in `alu`: here they meet the
+registers.
 
-PTX ISA, "Integer Arithmetic" to "Logic and Shift", conversions, comparisons and the rest that `alu.find` knows.
+PTX ISA, "Integer Arithmetic" to "Logic and Shift", conversions, comparisons and the rest that
+`alu.find` knows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from lesson.emulator import alu
@@ -12,12 +15,13 @@ from lesson.emulator.isa import Step, step, unsupported
 from lesson.emulator.lanes import Mask, merged
 from lesson.emulator.operands import Dest, Source, bind
 from lesson.emulator.ptx import Instr, Operand, Pair
-from lesson.emulator.registers import BOOL
+from lesson.emulator.registers import BOOL, Convert, Values
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.operands import FunctionBuilder
 
+Fn = Callable[..., Values]
 CARRY = "carry"
 
 
@@ -41,7 +45,7 @@ def build_alu(instr: Instr, b: FunctionBuilder) -> Step:
     return _single(found.fn, ins, outs[0])
 
 
-def _single(fn, ins: list[Source], out: Dest) -> Step:
+def _single(fn: Fn, ins: list[Source], out: Dest) -> Step:
     """One result; the common shapes are spelled out, since they are most of a program."""
     if out.widen is not None:
         inner, widen = fn, out.widen
@@ -63,7 +67,7 @@ def _single(fn, ins: list[Source], out: Dest) -> Step:
     return many
 
 
-def _one(fn, d: int, a: int) -> Step:
+def _one(fn: Fn, d: int, a: int) -> Step:
     def run(m: Machine, R: list, mask: Mask | None) -> None:
         value = fn(R[a])
         R[d] = value if mask is None else merged(R[d], value, mask)
@@ -71,7 +75,7 @@ def _one(fn, d: int, a: int) -> Step:
     return run
 
 
-def _two(fn, d: int, a: int, b: int) -> Step:
+def _two(fn: Fn, d: int, a: int, b: int) -> Step:
     def run(m: Machine, R: list, mask: Mask | None) -> None:
         value = fn(R[a], R[b])
         R[d] = value if mask is None else merged(R[d], value, mask)
@@ -79,7 +83,7 @@ def _two(fn, d: int, a: int, b: int) -> Step:
     return run
 
 
-def _three(fn, d: int, a: int, b: int, c: int) -> Step:
+def _three(fn: Fn, d: int, a: int, b: int, c: int) -> Step:
     def run(m: Machine, R: list, mask: Mask | None) -> None:
         value = fn(R[a], R[b], R[c])
         R[d] = value if mask is None else merged(R[d], value, mask)
@@ -87,10 +91,10 @@ def _three(fn, d: int, a: int, b: int, c: int) -> Step:
     return run
 
 
-def _adapting(fn, adapts: list):
+def _adapting(fn: Fn, adapts: list[Convert | None]) -> Fn:
     """The function on registers that are wider than its operands, or negated."""
 
-    def call(*values):
+    def call(*values: Values) -> Values:
         return fn(
             *[v if adapt is None else adapt(v) for v, adapt in zip(values, adapts, strict=True)]
         )

@@ -1,7 +1,8 @@
 """cp.async: copies of 4, 8 or 16 bytes a lane from global to shared memory.
 
-PTX ISA, "Data Movement and Conversion Instructions: Non-bulk copy". One record in the queue of copies holds all
-lanes of an instruction. The arrive-on of `cp.async.mbarrier.arrive` follows when a lane's copies have landed.
+PTX ISA, "Data Movement and Conversion Instructions: Non-bulk copy". One record in the queue of
+copies holds all lanes of an instruction. The arrive-on of `cp.async.mbarrier.arrive` follows when a
+lane's copies have landed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Calls and returns of device functions, direct and through a pointer.
 
-PTX ISA, "Control Flow Instructions: call, ret" and "Device Function Parameters". Parameters lie in local
-memory at the start of the callee's frame, so a call copies bytes from frame to frame, and a return the
-other way. Recursion is bounded by the memory limit.
+PTX ISA, "Control Flow Instructions: call, ret" and "Device Function Parameters". Parameters lie in
+local memory at the start of the callee's frame, so a call copies bytes from frame to frame, and a
+return the other way. Recursion is bounded by the memory limit.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Bytes:
 
 @dataclass(frozen=True, slots=True)
 class InRegister:
-    """A value that moves between a register of the caller and one of the callee, by the callee's name."""
+    """A value that moves between a register of the caller and one of the callee, by the callee's
+    name.
+    """
 
     name: str
     read: Read | None
@@ -68,7 +70,8 @@ def _moves(
     if len(given.items) != len(formals):
         what = "results" if is_result else "arguments"
         raise PtxSyntaxError(
-            f"a call must have as many {what} as the function, got {len(given.items)} for {len(formals)}. PTX line {instr.line}."
+            f"a call must have as many {what} as the function, got {len(given.items)} for "
+            f"{len(formals)}. PTX line {instr.line}."
         )
     return [
         _move(b, instr, *each, is_result) for each in zip(given.items, formals, spots, strict=True)
@@ -112,7 +115,8 @@ def _copy(m: Machine, move: Bytes, act: Mask, depth: int, is_result: bool) -> No
 def build_call(instr: Instr, b: FunctionBuilder) -> Control:
     """`call (results), function, (arguments)`, or through a register with a prototype."""
     results, target, arguments, *prototype = instr.operands
-    assert isinstance(results, Vec) and isinstance(arguments, Vec)
+    assert isinstance(results, Vec)
+    assert isinstance(arguments, Vec)
     is_direct = isinstance(target, Sym)
     if is_direct:
         name = b.program.module.aliases.get(target.name, target.name)
@@ -191,7 +195,8 @@ def no_body(function: Function) -> Control:
             )
         raise UnsupportedPtx(
             f"a function must have a body in the module, got {function.name}, which has none. "
-            f"PTX line {function.line}. Calls of printf, malloc and other system functions are not modelled."
+            f"PTX line {function.line}. Calls of printf, malloc and other system functions are "
+            "not modelled."
         )
 
     return refuse
@@ -203,7 +208,9 @@ def _enter(m: Machine, group: Group, instr: Instr, number: int, site: Site) -> b
     depth = group.depth + 1
     if depth > MAX_CALLS:
         raise LimitExceeded(
-            f"calls must nest at most {MAX_CALLS} deep, got more. {m.where(instr, int(act.idx[0]))}. Look for a recursion without end."
+            f"calls must nest at most {MAX_CALLS} deep, got more. "
+            f"{m.where(instr, int(act.idx[0]))}. "
+            "Look for a recursion without end."
         )
     frame = m.frame(number, depth)
     code = m.program.functions[number]

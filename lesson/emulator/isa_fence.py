@@ -1,7 +1,7 @@
 """Fences and memory barriers.
 
-PTX ISA, "membar, fence". Memory is sequentially consistent here, so a fence changes nothing; observers are
-told, because who may see what an asynchronous copy writes does depend on them.
+PTX ISA, "membar, fence". Memory is sequentially consistent here, so a fence changes nothing;
+observers are told, because who may see what an asynchronous copy writes does depend on them.
 """
 
 from __future__ import annotations
@@ -17,10 +17,30 @@ if TYPE_CHECKING:
     from lesson.emulator.operands import FunctionBuilder
 
 _PLAIN = frozenset(
-    "sc acq_rel acquire release cta cluster gpu sys cl gl mbarrier_init thread_id proxy alias async "
-    "tensormap::generic generic::tensormap async::generic sync_restrict::shared::cta "
-    "sync_restrict::shared::cluster global shared::cta shared::cluster "
-    "tensormap".split()
+    [
+        "sc",
+        "acq_rel",
+        "acquire",
+        "release",
+        "cta",
+        "cluster",
+        "gpu",
+        "sys",
+        "cl",
+        "gl",
+        "mbarrier_init",
+        "proxy",
+        "alias",
+        "async",
+        "tensormap::generic",
+        "async::generic",
+        "sync_restrict::shared::cta",
+        "sync_restrict::shared::cluster",
+        "global",
+        "shared::cta",
+        "shared::cluster",
+        "tensormap",
+    ]
 )
 
 

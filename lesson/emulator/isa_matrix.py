@@ -1,8 +1,9 @@
-"""ldmatrix and stmatrix: 8 x 8 matrices of 16 bits between shared memory and the registers of a warp.
+"""ldmatrix and stmatrix: 8 x 8 matrices of 16 bits between shared memory and the registers of a
+warp.
 
-PTX ISA, "Warp Level Matrix Load/Store Instructions". Lane l of a warp gives the address of row l % 8 of matrix
-l / 8, and holds elements (l / 4, 2 (l % 4)) and the next of every matrix; `.trans` swaps rows and columns.
-The shapes of sm_100a (.m16n16, .m8n16, .b8) are not modelled.
+PTX ISA, "Warp Level Matrix Load/Store Instructions". Lane l of a warp gives the address of row l %
+8 of matrix l / 8, and holds elements (l / 4, 2 (l % 4)) and the next of every matrix; `.trans`
+swaps rows and columns. The shapes of sm_100a (.m16n16, .m8n16, .b8) are not modelled.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def _shape(instr: Instr, registers: Operand) -> tuple[int, tuple[Operand, ...], 
 def _rows(
     m: Machine, instr: Instr, read: Read, R: list, mask: Mask | None, count: int
 ) -> tuple[Place, Mask]:
-    """Where the rows lie that the first lanes of each warp name: (warps x count x 8) of 16 bytes."""
+    """Where the rows lie that the first lanes of a warp name: (warps x count x 8) of 16 bytes."""
     lanes = m.active(mask).idx
     naming = lanes[lanes % WARP < 8 * count]
     act = mask_of(naming, m.nlanes)

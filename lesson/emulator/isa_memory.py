@@ -1,9 +1,9 @@
 """Loads and stores.
 
-PTX ISA, "Data Movement and Conversion Instructions: ld, ld.global.nc, ldu, st, prefetch". All state spaces and
-generic addresses, vectors, types narrower than the register. Memory is sequentially consistent here, so
-.volatile, .relaxed, .acquire, .release and scopes add nothing; caches do not exist, so cache operators,
-eviction priorities and prefetches do nothing.
+PTX ISA, "Data Movement and Conversion Instructions: ld, ld.global.nc, ldu, st, prefetch". All state
+spaces and generic addresses, vectors, types narrower than the register. Memory is sequentially
+consistent here, so .volatile, .relaxed, .acquire, .release and scopes add nothing; caches do not
+exist, so cache operators, eviction priorities and prefetches do nothing.
 """
 
 from __future__ import annotations
@@ -34,9 +34,22 @@ if TYPE_CHECKING:
 
 Locate = Callable[["Machine", Instr, Values, int, Mask, bool], "Place | None"]
 _ORDER = frozenset(
-    "weak relaxed acquire release volatile mmio cta cluster gpu sys nc unified".split()
+    [
+        "weak",
+        "relaxed",
+        "acquire",
+        "release",
+        "volatile",
+        "mmio",
+        "cta",
+        "cluster",
+        "gpu",
+        "sys",
+        "nc",
+        "unified",
+    ]
 )
-_CACHE = frozenset("ca cg cs lu cv wb wt".split())
+_CACHE = frozenset(["ca", "cg", "cs", "lu", "cv", "wb", "wt"])
 _VECTOR = {"v2": 2, "v4": 4, "v8": 8}
 _SHIFT = {n: np.int64(n.bit_length() - 1) for n in (1, 2, 4, 8, 16, 32, 64)}
 
@@ -114,9 +127,9 @@ def build_ld(instr: Instr, b: FunctionBuilder) -> Step:
     """`ld{.space}{.vec}.type d, [a]`."""
     space, kind, count = parts_of(instr)
     target, address = instr.operands[:2]
-    if space == "param" and isinstance(address, Addr) and isinstance(address.base, Sym):
-        if address.base.name in b.params:
-            return _load_kernel_param(instr, b, kind, count)
+    is_named = isinstance(address, Addr) and isinstance(address.base, Sym)
+    if space == "param" and is_named and address.base.name in b.params:
+        return _load_kernel_param(instr, b, kind, count)
     targets = target.items if isinstance(target, Vec) else (target,)
     if len(targets) != count:
         raise unsupported(instr)
@@ -140,7 +153,7 @@ def build_ld(instr: Instr, b: FunctionBuilder) -> Step:
                 values = values.astype(U16)
             if widen is not None:
                 values = widen(values)
-            if values.size == m.nlanes or values.size == 1 and mask is None:
+            if values.size == m.nlanes or (values.size == 1 and mask is None):
                 R[slot] = values
             else:
                 R[slot] = scattered(R[slot], values, act)

@@ -1,7 +1,7 @@
 """Moves: registers, constants, addresses, clocks; packing and unpacking; address spaces.
 
-PTX ISA, "Data Movement and Conversion Instructions: mov, cvta, isspacep, mapa, getctarank" and "Special
-Registers: %clock, %globaltimer".
+PTX ISA, "Data Movement and Conversion Instructions: mov, cvta, isspacep, mapa, getctarank" and
+"Special Registers: %clock, %globaltimer".
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from lesson.emulator.isa import Step, step, unsupported
 from lesson.emulator.lanes import Mask, merged
 from lesson.emulator.operands import bind, kind_of
-from lesson.emulator.ptx import Instr, Reg, Sink, Vec
+from lesson.emulator.ptx import Instr, Operand, Reg, Sink, Vec
 from lesson.emulator.registers import U32, U64, WIDTH, Values, storage
 from lesson.emulator.special import CLOCKS
 from lesson.emulator.windows import (
@@ -61,7 +61,7 @@ def build_mov(instr: Instr, b: FunctionBuilder) -> Step:
     return lambda m, R, mask: write(R, read(R), mask)
 
 
-def _clock(b: FunctionBuilder, target, name: str, kind: str) -> Step:
+def _clock(b: FunctionBuilder, target: Operand, name: str, kind: str) -> Step:
     """A clock counts instructions as cycles and as nanoseconds, and time that passed in waits."""
     write = b.write(target, kind)
     b.clock_slots |= b.writes
@@ -205,12 +205,12 @@ def build_isspacep(instr: Instr, b: FunctionBuilder) -> Step:
 
 @step("mapa")
 def build_mapa(instr: Instr, b: FunctionBuilder) -> Step:
-    """`mapa{.shared::cluster}.type d, a, rank`: the same variable in another block of the cluster."""
+    """`mapa{.shared::cluster}.type d, a, rank`: that variable in another block of the cluster."""
     kind = kind_of(instr)
     target, address, rank = instr.operands
     read, read_rank, write = b.read(address, kind), b.read(rank, "u32"), b.write(target, kind)
     dtype = storage(kind)
-    if dtype not in (U32, U64) or dtype == U32 and "shared::cluster" not in instr.mods:
+    if dtype not in (U32, U64) or (dtype == U32 and "shared::cluster" not in instr.mods):
         raise unsupported(instr)
     keep = dtype.type(~(0xFF << SHARED_RANK_SHIFT) & (1 << 8 * dtype.itemsize) - 1)
     shift = dtype.type(SHARED_RANK_SHIFT)

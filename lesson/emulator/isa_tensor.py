@@ -13,8 +13,9 @@ import numpy as np
 
 from lesson.emulator import tma
 from lesson.emulator.arguments import MAP_MAGIC, MAP_NBYTES
+from lesson.emulator.bulk_operands import barrier_index, split_optional, targets_of
 from lesson.emulator.isa import Step, step, unsupported
-from lesson.emulator.isa_bulk import REDUCTIONS, barrier_index, split_optional, targets_of
+from lesson.emulator.isa_bulk import REDUCTIONS
 from lesson.emulator.isa_memory import address_of
 from lesson.emulator.lanes import Mask
 from lesson.emulator.memory import Index, Segment, generic_place, shared_place
@@ -204,7 +205,7 @@ def _store(instr: Instr, b: FunctionBuilder, op: str | None) -> Step:
 
 @step("cp.reduce.async.bulk.tensor")
 def build_reduce(instr: Instr, b: FunctionBuilder) -> Step:
-    """`cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [map, {x, y}], [s]`."""
+    """`cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.bulk_group [map, {x, y}], [s]`."""
     op = next((mod for mod in instr.mods if mod in REDUCTIONS), None)
     if op is None:
         raise unsupported(instr)

@@ -1,7 +1,7 @@
 """Sets of lanes, and how a result of some lanes joins the register that all lanes share.
 
-A register is an array of raw bits, one a lane, or of one element where all lanes hold the same. Arrays are
-never changed once bound, so binding one register to another's array is a copy for free.
+A register is an array of raw bits, one a lane, or of one element where all lanes hold the same.
+Arrays are never changed once bound, so binding one register to another's array is a copy for free.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ def mask_of(idx: NDArray[np.int64], nlanes: int) -> Mask:
 def merged(old: Values, new: Values, mask: Mask) -> Values:
     """`new` in the lanes of the mask, `old` elsewhere; both full width or uniform.
 
-    Where nothing was written before, the other lanes may hold anything: `new` will do, and a uniform value
-    stays uniform.
+    Where nothing was written before, the other lanes may hold anything: `new` will do, and a
+    uniform value stays uniform.
     """
     if old is UNDEFINED[new.dtype]:
         return new

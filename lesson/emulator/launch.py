@@ -1,8 +1,9 @@
 """Run a kernel of a PTX text over a grid, batch of blocks after batch of blocks.
 
-Follows `cuLaunchKernel` of the CUDA Driver API. Blocks of one batch run together; batches follow one another, so
-the cost is linear in the grid and memory stays bounded. A batch that hangs while other blocks have not
-started may be waiting for them: the launch then starts over with larger batches.
+Follows `cuLaunchKernel` of the CUDA Driver API. Blocks of one batch run together; batches follow
+one another, so the cost is linear in the grid and memory stays bounded. A batch that hangs while
+other blocks have not started may be waiting for them: the launch then starts over with larger
+batches.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ PARAM_NBYTES = 4096
 
 @dataclass(slots=True)
 class Result:
-    """What a launch took. `steps`: instructions issued, each for a group of lanes; `lanes`: threads launched."""
+    """What a launch took. `steps`: instructions issued, each for a group of lanes; `lanes`: threads
+    launched.
+    """
 
     steps: int
     lanes: int
@@ -62,9 +65,10 @@ def launch(
 ) -> Result:
     """Run a kernel to its end.
 
-    `args`: numpy arrays (written back), TensorMaps over numpy arrays, numpy scalars, numbers, bytes. `schedule`:
-    when asynchronous copies land (eager, late, random by `seed`). Raises a LessonError: PtxSyntaxError,
-    UnsupportedPtx, LaunchError, a DeviceFault, Hang or LimitExceeded; the arrays then are as they were.
+    `args`: numpy arrays (written back), TensorMaps over numpy arrays, numpy scalars, numbers,
+    bytes. `schedule`: when asynchronous copies land (eager, late, random by `seed`). Raises a
+    LessonError: PtxSyntaxError, UnsupportedPtx, LaunchError, a DeviceFault, Hang or LimitExceeded;
+    the arrays then are as they were.
     """
     if schedule not in SCHEDULES:
         raise LaunchError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}.")
@@ -173,7 +177,8 @@ class _Run:
         segments = module_globals.allocate(program, memory)
         if memory.nbytes > self.limits.memory_bytes:
             raise LimitExceeded(
-                f"memory of a launch must stay within {self.limits.memory_bytes} bytes, got {memory.nbytes}. "
+                f"memory of a launch must stay within {self.limits.memory_bytes} bytes, got "
+                f"{memory.nbytes}. "
                 "Pass smaller arrays, or raise Limits.memory_bytes."
             )
         places = param_layout(formals)

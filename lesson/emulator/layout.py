@@ -1,7 +1,7 @@
 """Where variables lie: kernel parameters, the frame of a device function, shared memory.
 
-PTX ISA, "Kernel Function Parameters" and "Device Function Parameters". A frame begins with the results and
-the parameters, so that a caller knows where they are from the prototype alone.
+PTX ISA, "Kernel Function Parameters" and "Device Function Parameters". A frame begins with the
+results and the parameters, so that a caller knows where they are from the prototype alone.
 """
 
 from __future__ import annotations
@@ -58,14 +58,15 @@ def call_layout(
 
 
 def frame_layout(function: Function) -> dict[str, Place]:
-    """Results, parameters (of a device function), then local variables and the parameters of calls."""
+    """Results and parameters of a device function, then local variables, parameters of calls."""
     formals = () if function.is_entry else (*function.returns, *function.params)
     places = param_layout(v for v in formals if v.space == "param")
     inner = [v for v in function.variables.values() if v.space in ("local", "param")]
     places |= param_layout(inner, end_of(places))
     if end_of(places) > MAX_FRAME_NBYTES:
         raise LimitExceeded(
-            f"local memory of {function.name} must be at most {MAX_FRAME_NBYTES} bytes a thread, got {end_of(places)}. "
+            f"local memory of {function.name} must be at most {MAX_FRAME_NBYTES} bytes a thread, "
+            f"got {end_of(places)}. "
             "Make its local arrays smaller."
         )
     return places

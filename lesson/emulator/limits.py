@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """`steps`: instructions issued, each for a group of lanes. `seconds`: wall clock. `memory_bytes`: arrays,
-    shared and local memory, registers."""
+    """`steps`: instructions issued, each for a group of lanes. `seconds`: wall clock.
+    `memory_bytes`: arrays, shared and local memory, registers.
+    """
 
     steps: int = 50_000_000
     seconds: float = 120.0

@@ -1,7 +1,7 @@
 """The state of the blocks that run together: lanes, registers, shared and local memory, clock.
 
-Models the programming model of the PTX ISA ("Thread Hierarchy", "Special Registers") for one batch of
-blocks. What moves it is in `simt` (control) and in the compiled instructions (`isa`).
+Models the programming model of the PTX ISA ("Thread Hierarchy", "Special Registers") for one batch
+of blocks. What moves it is in `simt` (control) and in the compiled instructions (`isa`).
 """
 
 from __future__ import annotations
@@ -223,7 +223,8 @@ class Machine:
         self.used_nbytes += nbytes
         if self.used_nbytes > self.memory_nbytes:
             raise LimitExceeded(
-                f"memory of the emulator must stay within {self.memory_nbytes} bytes, got {self.used_nbytes}. "
+                f"memory of the emulator must stay within {self.memory_nbytes} bytes, got "
+                f"{self.used_nbytes}. "
                 "Make the arrays or the recursion smaller, or raise Limits.memory_bytes."
             )
 

@@ -1,9 +1,10 @@
 """Memory of a launch: where an address lies, whether it may be accessed, and the bytes.
 
-PTX ISA, "State Spaces". Models global memory (one arena with guard gaps, also home of constants and kernel
-parameters), shared memory (one flat array a batch), local memory (one row a lane) and generic addressing.
-An access outside of every allocation, or off its natural alignment, is a fault as on the chip, but at the
-byte: the chip notices only when a page or window ends. Caches do not exist here.
+PTX ISA, "State Spaces". Models global memory (one arena with guard gaps, also home of constants and
+kernel parameters), shared memory (one flat array a batch), local memory (one row a lane) and
+generic addressing. An access outside of every allocation, or off its natural alignment, is a fault
+as on the chip, but at the byte: the chip notices only when a page or window ends. Caches do not
+exist here.
 """
 
 from __future__ import annotations
@@ -138,7 +139,8 @@ def _aligned(
         at = int(np.flatnonzero(offset & np.uint64(nbytes - 1))[0])
         raise m.fault(
             MisalignedAddress,
-            f"the address of {instr.name} must be a multiple of {nbytes} bytes, got {int(addr[at]):#x}",
+            f"the address of {instr.name} must be a multiple of {nbytes} bytes, got "
+            f"{int(addr[at]):#x}",
             instr,
             m.lane_of(act, at),
             "Align the variable, or access it in smaller pieces.",
@@ -176,7 +178,8 @@ def _search(
         address = int(addr[first])
         raise m.fault(
             IllegalAddress,
-            f"the address of {instr.name} must be inside {'a writable' if is_write else 'an'} allocation, got {address:#x}: "
+            f"the address of {instr.name} must be inside {'a writable' if is_write else 'an'} "
+            f"allocation, got {address:#x}: "
             f"{memory.near(address)}",
             instr,
             m.lane_of(act, first),
@@ -232,7 +235,8 @@ def _cluster_place(
         at = int(np.flatnonzero(bad)[0])
         raise m.fault(
             IllegalAddress,
-            f"the shared address of {instr.name} must be inside the {m.shared_nbytes} bytes of its block from "
+            f"the shared address of {instr.name} must be inside the {m.shared_nbytes} bytes of "
+            "its block from "
             f"{int(own[at]) << SHARED_RANK_SHIFT | SHARED_FIRST:#x}, got {int(addr[at]):#x}",
             instr,
             int(act.idx[at]),
@@ -252,7 +256,8 @@ def local_place(
         at = int(np.argmax(offset))
         raise m.fault(
             IllegalAddress,
-            f"the local address of {instr.name} must be inside the thread's {m.local_stride} bytes, got {int(addr[at]):#x}",
+            f"the local address of {instr.name} must be inside the thread's {m.local_stride} "
+            f"bytes, got {int(addr[at]):#x}",
             instr,
             m.lane_of(act, at),
             "Check the index against the bounds of the array.",

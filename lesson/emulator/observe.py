@@ -1,10 +1,11 @@
 """What the emulator tells those who watch it: checks, traces, counters.
 
-Every hook does nothing here; an observer overrides what it wants. The machine calls hooks only while there
-are observers, so an unobserved run pays one test an instruction. Hooks must not change what they are given.
+Every hook does nothing here; an observer overrides what it wants. The machine calls hooks only
+while there are observers, so an unobserved run pays one test an instruction. Hooks must not change
+what they are given.
 
-Lanes are numbered over the batch: `block_in_batch * padded_threads + thread`. Shared byte indices count in the
-flat shared array of the batch, global ones in the arena (see `memory`).
+Lanes are numbered over the batch: `block_in_batch * padded_threads + thread`. Shared byte indices
+count in the flat shared array of the batch, global ones in the arena (see `memory`).
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ Index = np.ndarray
 class Copy:
     """One asynchronous copy, from its issue to its landing.
 
-    `kind`: load, store, reduce, prefetch (tensor map); bulk_load, bulk_store, bulk_reduce, bulk_shared (one
-    dimension, the last from one block's shared memory to another's); cp_async (one record for all lanes of an
-    instruction). `lane` issued it, `lanes` are all lanes that did. `block`: block of the batch whose shared memory
-    it touches (the destination of a load, which under multicast or in a cluster need not be the issuer's).
-    Shared range: bytes [`smem_start`, `smem_stop`) of the flat shared array; of cp_async, `smem_index` has the
-    first byte a lane and `nbytes` is what each lane writes. `global_start`: arena index of the first byte, or of
-    the base of the tensor (cp_async: `global_index`, a lane each). `source_start`: flat shared index that
-    bulk_shared reads. `barrier`: flat shared byte index of the mbarrier that it completes on, or -1. `groups`: the
-    number of the bulk or cp.async group of each of `lanes`, or -1. `map_space`: where the tensor map lies (param,
-    const, global).
+    `kind`: load, store, reduce, prefetch (tensor map); bulk_load, bulk_store, bulk_reduce,
+    bulk_shared (one dimension, the last from one block's shared memory to another's); cp_async (one
+    record for all lanes of an instruction). `lane` issued it, `lanes` are all lanes that did.
+    `block`: block of the batch whose shared memory it touches (the destination of a load, which
+    under multicast or in a cluster need not be the issuer's). Shared range: bytes [`smem_start`,
+    `smem_stop`) of the flat shared array; of cp_async, `smem_index` has the first byte a lane and
+    `nbytes` is what each lane writes. `global_start`: arena index of the first byte, or of the base
+    of the tensor (cp_async: `global_index`, a lane each). `source_start`: flat shared index that
+    bulk_shared reads. `barrier`: flat shared byte index of the mbarrier that it completes on, or
+    -1. `groups`: the number of the bulk or cp.async group of each of `lanes`, or -1. `map_space`:
+    where the tensor map lies (param, const, global).
     """
 
     id: int
@@ -69,7 +71,9 @@ class Observer:
     """Base of all observers."""
 
     def begin_launch(self, m: Machine) -> None:
-        """Called once a launch, or again when the launch starts over with larger batches: forget everything."""
+        """Called once a launch, or again when the launch starts over with larger batches: forget
+        everything.
+        """
 
     def begin_batch(self, m: Machine) -> None:
         """Blocks `m.first_block` and up start."""
@@ -87,15 +91,19 @@ class Observer:
         index: Index,
         nbytes: int,
     ) -> None:
-        """Threads read, write or update memory. `kind`: read, write, atomic. `space`: shared, global, local,
-        const, param. `index`: first byte a lane; `nbytes` bytes each."""
+        """Threads read, write or update memory. `kind`: read, write, atomic. `space`: shared,
+        global, local, const, param. `index`: first byte a lane; `nbytes` bytes each.
+        """
 
     def bar_arrive(self, m: Machine, instr: Instr, lanes: Lanes, barrier: np.ndarray) -> None:
-        """Lanes arrive at named barriers (bar.sync counts as arrive, then release); barrier id a lane."""
+        """Lanes arrive at named barriers (bar.sync counts as arrive, then release); barrier id a
+        lane.
+        """
 
     def bar_release(self, m: Machine, lanes: Lanes, block: int, barrier: int) -> None:
-        """A named barrier lets its waiting lanes go. `barrier` is -1 for the barrier of a cluster, and `block`
-        is then the first block of the cluster."""
+        """A named barrier lets its waiting lanes go. `barrier` is -1 for the barrier of a cluster,
+        and `block` is then the first block of the cluster.
+        """
 
     def warp_sync(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
         """Lanes of one or more warps met at a warp-synchronous instruction."""
@@ -103,8 +111,9 @@ class Observer:
     def mbar(
         self, m: Machine, instr: Instr | None, op: str, lanes: Lanes, index: Index, **details: Any
     ) -> None:
-        """Lanes act on mbarriers at flat shared byte indices. `op`: init, inval, arrive, expect_tx, complete_tx,
-        test, try, flip. `instr` is None where the copy engine acts."""
+        """Lanes act on mbarriers at flat shared byte indices. `op`: init, inval, arrive, expect_tx,
+        complete_tx, test, try, flip. `instr` is None where the copy engine acts.
+        """
 
     def fence(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
         """Lanes execute a fence or membar."""

@@ -1,7 +1,8 @@
 """From the operands of one function to slots of its register frame.
 
-Every operand becomes a slot: registers, constants, special registers and addresses of variables alike. So a
-compiled instruction only indexes a list. What depends on the launch is filled in when a frame is made.
+Every operand becomes a slot: registers, constants, special registers and addresses of variables
+alike. So a compiled instruction only indexes a list. What depends on the launch is filled in when a
+frame is made.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ Write = Callable[[list, Values, Mask | None], None]
 
 
 class Source(NamedTuple):
-    """Where an operand comes from. `adapt` turns the register's bits into the type's; None: they are."""
+    """Where an operand comes from. `adapt` turns the register's bits into the type's; None: they
+    are.
+    """
 
     slot: int
     adapt: Convert | None
@@ -50,7 +53,7 @@ def bind(R: list, slot: int, values: Values, mask: Mask | None) -> None:
 
 
 class FunctionBuilder:
-    """Slots of one function while it is compiled. `block` is the number of the block being built."""
+    """Slots of one function while it is compiled. `block`: number of the block being built."""
 
     def __init__(self, program: Program, function: Function) -> None:
         self.program, self.function = program, function
@@ -118,7 +121,8 @@ class FunctionBuilder:
         family = reg.name[1:].partition(".")[0]
         if reg.name in CLOCKS or family not in SPECIALS:
             raise UnsupportedPtx(
-                f"a special register must be one that is modelled here, got {reg.name}. PTX line {self.line}."
+                f"a special register must be one that is modelled here, got {reg.name}. PTX line "
+                f"{self.line}."
             )
         name = reg.name
         dtype = (
@@ -168,10 +172,8 @@ class FunctionBuilder:
         """A register that takes a result of a type; the sink takes any."""
         if isinstance(operand, Sink):
             return Dest(self.hidden("sink", storage(kind)), None)
-        if (
-            not isinstance(operand, Reg)
-            or operand.name in SPECIAL
-            and operand.name not in self.function.registers
+        if not isinstance(operand, Reg) or (
+            operand.name in SPECIAL and operand.name not in self.function.registers
         ):
             raise PtxSyntaxError(
                 f"a result must go to a register, got {operand}. PTX line {self.line}."
@@ -245,7 +247,8 @@ class FunctionBuilder:
             frame = self.program
             return self.filled(key, dtype, lambda m, depth: _one(base + depth * frame.frame_nbytes))
         raise UnsupportedPtx(
-            f"a variable must lie in a state space that is modelled, got {name} in .{variable.space}. PTX line {self.line}."
+            f"a variable must lie in a state space that is modelled, got {name} in "
+            f".{variable.space}. PTX line {self.line}."
         )
 
     def space_of(self, sym: Sym) -> str:
@@ -258,7 +261,8 @@ class FunctionBuilder:
         name = operand.name if isinstance(operand, Sym) else ""
         if name not in self.labels:
             raise PtxSyntaxError(
-                f"a branch target must be a label of the function, got {name!r}. PTX line {self.line}."
+                f"a branch target must be a label of the function, got {name!r}. PTX line "
+                f"{self.line}."
             )
         return self.labels[name]
 

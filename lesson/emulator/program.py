@@ -1,7 +1,8 @@
 """A parsed module linked for one kernel: flat blocks of compiled instructions.
 
-Only functions that the kernel can reach are compiled. Nothing here depends on a launch, so a program is kept
-and used again. PTX ISA, "Control Flow Instructions"; registers of clocks are traced here for `progress`.
+Only functions that the kernel can reach are compiled. Nothing here depends on a launch, so a
+program is kept and used again. PTX ISA, "Control Flow Instructions"; registers of clocks are traced
+here for `progress`.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ assert isa_all
 
 @dataclass(slots=True)
 class Block:
-    """Instructions that run one behind the other; `control` (None: fall through) says where next."""
+    """Instructions that run one behind the other; `control` says where next, None: fall through."""
 
     steps: tuple[Step, ...]
     control: Control | None
@@ -177,7 +178,10 @@ class Program:
         except UnsupportedPtx as error:
             return _raises(error)
         except (IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
-            text = f"{instr.name} must have operands that fit it, got {len(instr.operands)} ({error}). PTX line {instr.line}."
+            text = (
+                f"{instr.name} must have operands that fit it, got {len(instr.operands)} "
+                f"({error}). PTX line {instr.line}."
+            )
             raise PtxSyntaxError(text) from error
         edges.append((builder.reads, builder.writes))
         return made
@@ -248,12 +252,14 @@ def link(text: str, kernel: str | None) -> Program:
     entries = module.entries
     if kernel is None and len(entries) != 1:
         raise LaunchError(
-            f"the kernel must be named unless there is just one, got {len(entries)}: {', '.join(entries)}."
+            "the kernel must be named unless there is just one, "
+            f"got {len(entries)}: {', '.join(entries)}."
         )
     name = entries[0] if kernel is None else kernel
     if name not in entries:
         raise LaunchError(
-            f"the kernel must be an entry of the module, got {name!r}. Entries: {', '.join(entries) or 'none'}. "
+            f"the kernel must be an entry of the module, got {name!r}. "
+            f"Entries: {', '.join(entries) or 'none'}. "
             'Declare it extern "C" to keep its name.'
         )
     return Program(module, name)

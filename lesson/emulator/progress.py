@@ -1,7 +1,7 @@
 """What happens when no lane can run: copies land, time passes, or the run hangs.
 
-PTX ISA gives no bound on waiting, so a hang has to be proved: the machine is deterministic, and so a
-state that comes back with nothing changed in memory, barriers or copies will come back for ever.
+PTX ISA gives no bound on waiting, so a hang has to be proved: the machine is deterministic, and so
+a state that comes back with nothing changed in memory, barriers or copies will come back for ever.
 Registers that depend on a clock are left out of the comparison, and time passes twice as fast each
 time, so that a loop that gives up after some time does end.
 """
@@ -32,9 +32,9 @@ LAST_JUMP_NS = 1 << 50
 class Wait:
     """Lanes of one block that wait at one place: a record for the words of a hang.
 
-    `kind`: mbarrier, bar, cluster, warp, group (bulk or cp.async groups), spin. `where` is the place of the
-    first lane. `detail`: what is waited for, such as `index` (flat shared byte of an mbarrier), `parity` or
-    `token`, `barrier` (its number), `membermask`.
+    `kind`: mbarrier, bar, cluster, warp, group (bulk or cp.async groups), spin. `where` is the
+    place of the first lane. `detail`: what is waited for, such as `index` (flat shared byte of an
+    mbarrier), `parity` or `token`, `barrier` (its number), `membermask`.
     """
 
     kind: str
@@ -177,7 +177,8 @@ class Progress:
         threads = sum(len(wait.lanes) for wait in waits)
         kinds = ", ".join(sorted({wait.kind for wait in waits}))
         return Hang(
-            f"every thread must be able to finish, got {threads} that wait for ever ({kinds}): {why}. "
+            f"every thread must be able to finish, got {threads} that wait for ever ({kinds}): "
+            f"{why}. "
             f"{self.places()} Check what each wait needs: arrivals, bytes, phase.",
             waits,
         )

@@ -1,8 +1,9 @@
 """The records that PTX text becomes: operands, instructions, variables, functions, a module.
 
-Follows the PTX ISA 8.0 to 9.x, chapters "Syntax", "State Spaces, Types, and Variables" and "Instruction
-Operands". `parse(text)` gives a `Module`; the work is in `ptx_lexer` and `ptx_parser`. Nothing here knows
-what an instruction means: an unknown opcode parses, and is refused when the program is linked.
+Follows the PTX ISA 8.0 to 9.x, chapters "Syntax", "State Spaces, Types, and Variables" and
+"Instruction Operands". `parse(text)` gives a `Module`; the work is in `ptx_lexer` and `ptx_parser`.
+Nothing here knows what an instruction means: an unknown opcode parses, and is refused when the
+program is linked.
 """
 
 from __future__ import annotations
@@ -15,9 +16,10 @@ MAX_TEXT_BYTES = 32 << 20
 
 @dataclass(frozen=True, slots=True)
 class Loc:
-    """A source position from `.loc`. `file` and `line` are those of the outermost call that was inlined,
-    so in code inlined from a header they are the learner's own line; `inner_file` and `inner_line` are
-    where the instruction itself was written."""
+    """A source position from `.loc`. `file` and `line` are those of the outermost call that was
+    inlined, so in code inlined from a header they are the learner's own line; `inner_file` and
+    `inner_line` are where the instruction itself was written.
+    """
 
     file: str
     line: int
@@ -27,7 +29,9 @@ class Loc:
 
 @dataclass(frozen=True, slots=True)
 class Reg:
-    """A register, `%tid.x` and its like included. Registers of a nested block carry `@block` in their name."""
+    """A register, `%tid.x` and its like included. Registers of a nested block carry `@block` in
+    their name.
+    """
 
     name: str
 
@@ -123,7 +127,8 @@ class Label:
 class Variable:
     """A variable of a state space. `nbytes` is 0 for an unsized (extern shared) array.
 
-    `init`: bytes-free initialiser, one item an element: int, float bits as `Imm`, or `Sym`; None if there is none.
+    `init`: bytes-free initialiser, one item an element: int, float bits as `Imm`, or `Sym`; None if
+    there is none.
     """
 
     name: str
@@ -140,8 +145,9 @@ class Variable:
 class Function:
     """An entry or a device function. `body` mixes labels and instructions in order.
 
-    `registers`: type of every register that the body names. `tables`: label lists of `.branchtargets`.
-    `directives`: `maxntid`, `reqntid`, `reqnctapercluster`, `explicitcluster`, ... with their numbers.
+    `registers`: type of every register that the body names. `tables`: label lists of
+    `.branchtargets`. `directives`: `maxntid`, `reqntid`, `reqnctapercluster`, `explicitcluster`,
+    ... with their numbers.
     """
 
     name: str
@@ -179,7 +185,7 @@ class Module:
 
 @lru_cache(maxsize=32)
 def parse(text: str) -> Module:
-    """The module that a PTX text describes; raises PtxSyntaxError, UnsupportedPtx or LimitExceeded."""
+    """The module that a PTX text describes; raises PtxSyntaxError or LimitExceeded."""
     from lesson.emulator.ptx_parser import Parser
 
     return Parser(text).module()

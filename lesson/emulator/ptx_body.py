@@ -33,7 +33,9 @@ class BodyReader(DirectiveReader):
         return self.scopes.top
 
     def read_body(self, function: Function) -> None:
-        """Everything up to the brace that closes the function; the opening one is behind the cursor."""
+        """Everything up to the brace that closes the function; the opening one is behind the
+        cursor.
+        """
         self.function, self.body, self.loc = function, [], None
         self.branches, self.table_scopes = [], {}
         self.inlined.clear()

@@ -127,7 +127,7 @@ class Cursor:
         """A register, constant, symbol or sink."""
         token = self.token
         first = token[:1]
-        if first.isdigit() or first in ("-", "+") and token:
+        if first.isdigit() or (first in ("-", "+") and token):
             return self.number("an operand")
         if not first or not (first.isalpha() or first in "_$%"):
             self.fail("an operand", "a register, a constant, a name or a list")

@@ -1,7 +1,7 @@
 """PTX text to tokens, each with its line. Debug sections and comments are dropped.
 
-One pass of one regular expression whose alternatives start with different characters, so time is linear in
-the text whatever it holds.
+One pass of one regular expression whose alternatives start with different characters, so time is
+linear in the text whatever it holds.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Module level of the PTX parser: variables, entries and functions, module directives.
 
-PTX ISA, "PTX Source Format" and "Directives". Accepts what NVRTC, nvcc (-O3 and -G) and Triton write. What
-steers only the back end (`.pragma`, `.maxnreg`, debug directives) is read and kept or dropped; an unknown
-directive is a syntax error, since it might change what the text means.
+PTX ISA, "PTX Source Format" and "Directives". Accepts what NVRTC, nvcc (-O3 and -G) and Triton
+write. What steers only the back end (`.pragma`, `.maxnreg`, debug directives) is read and kept or
+dropped; an unknown directive is a syntax error, since it might change what the text means.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Names in nested blocks: which register, variable or label a name means where it stands.
 
-PTX ISA, "Identifiers" and "Directives: .reg". Parameterised registers (`%r<1000>`) are kept as a range, so
-their declaration costs nothing whatever its size.
+PTX ISA, "Identifiers" and "Directives: .reg". Parameterised registers (`%r<1000>`) are kept as a
+range, so their declaration costs nothing whatever its size.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ _AXES = (
 )
 _SINGLE = (
     "laneid warpid nwarpid smid nsmid gridid is_explicit_cluster cluster_ctarank cluster_nctarank "
-    "lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 globaltimer "
-    "globaltimer_lo globaltimer_hi total_smem_size aggr_smem_size dynamic_smem_size current_graph_exec "
+    "lanemask_eq lanemask_le lanemask_lt lanemask_ge lanemask_gt clock clock_hi clock64 "
+    "globaltimer "
+    "globaltimer_lo globaltimer_hi total_smem_size aggr_smem_size dynamic_smem_size "
+    "current_graph_exec "
     "reserved_smem_offset_begin reserved_smem_offset_end reserved_smem_offset_cap"
 )
 SPECIAL = frozenset(
@@ -108,7 +110,7 @@ class Scopes:
         return None if name[0] == "%" else Sym(name)
 
     def add_symbol(self, variable: Variable) -> str:
-        """Declare a variable in the innermost scope; returns the name it goes by in the function."""
+        """Declare a variable in the innermost scope; returns its name in the function."""
         assert self.top is not None
         name = self._fresh(variable.name)
         self.top.symbols[variable.name] = name

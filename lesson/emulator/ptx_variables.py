@@ -1,7 +1,7 @@
 """Declarations of variables and parameters: state space, alignment, type, shape, initialiser.
 
-PTX ISA, "Variables" and "Parameter State Space". Sizes are counted, not allocated, so a declaration of any
-size costs nothing here.
+PTX ISA, "Variables" and "Parameter State Space". Sizes are counted, not allocated, so a declaration
+of any size costs nothing here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Types and storage of registers, and the conversions between a register and an instruction's type.
 
-PTX ISA, "Fundamental Types" and "Operand Size Exceeding Instruction-Type Size". A register holds raw bits:
-bool for .pred, else an unsigned integer of 16, 32 or 64 bits; 8-bit values live in 16.
+PTX ISA, "Fundamental Types" and "Operand Size Exceeding Instruction-Type Size". A register holds
+raw bits: bool for .pred, else an unsigned integer of 16, 32 or 64 bits; 8-bit values live in 16.
 """
 
 from __future__ import annotations

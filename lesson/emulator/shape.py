@@ -1,7 +1,7 @@
 """Is a launch one that the chip accepts: grid, block, cluster, shared memory.
 
-CUDA C++ Programming Guide, "Compute Capabilities: Technical Specifications" (9.0), and the directives
-.reqntid, .maxntid and .reqnctapercluster of the PTX ISA.
+CUDA C++ Programming Guide, "Compute Capabilities: Technical Specifications" (9.0), and the
+directives .reqntid, .maxntid and .reqnctapercluster of the PTX ISA.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def checked(function: Function, grid: Any, block: Any, cluster: Any, dynamic_nby
     count = threads[0] * threads[1] * threads[2]
     if count > MAX_THREADS:
         raise LaunchError(
-            f"a block must have at most {MAX_THREADS} threads, got {count} ({threads}). Make the grid larger instead."
+            f"a block must have at most {MAX_THREADS} threads, got {count} ({threads}). Make the "
+            "grid larger instead."
         )
     _directives(function, threads, count)
     try:
@@ -83,7 +84,8 @@ def _directives(function: Function, threads: tuple[int, int, int], count: int) -
             bound *= size
         if count > bound:
             raise LaunchError(
-                f"the block must have at most {bound} threads, as __launch_bounds__ of {function.name} says, got {count}."
+                f"the block must have at most {bound} threads, as __launch_bounds__ of "
+                f"{function.name} says, got {count}."
             )
 
 
@@ -111,6 +113,7 @@ def check_shared(nbytes: int, static_nbytes: int) -> None:
     """All shared memory of a block."""
     if nbytes > MAX_SHARED_NBYTES:
         raise LaunchError(
-            f"shared memory of a block must be at most {MAX_SHARED_NBYTES} bytes, got {nbytes} ({static_nbytes} static). "
+            f"shared memory of a block must be at most {MAX_SHARED_NBYTES} bytes, got {nbytes} "
+            f"({static_nbytes} static). "
             "Make the tile or the number of stages smaller."
         )

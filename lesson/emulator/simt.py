@@ -1,10 +1,11 @@
 """Which lanes run next: groups in lockstep, divergence, reconvergence, waiting, progress.
 
-A group is a set of lanes at one block of code and one call depth. The deepest group with the smallest
-block runs, straight on until it meets another group (they merge), splits, or waits. A group that spins
-or asks a barrier in vain rests until the others have had their turn. When nothing can run, `Simt` lands
-copies, lets time pass, and at last finds that the state repeats: that is a hang (see `progress`).
-This is one of the schedules that the PTX ISA allows ("Independent Thread Scheduling").
+A group is a set of lanes at one block of code and one call depth. The deepest group with the
+smallest block runs, straight on until it meets another group (they merge), splits, or waits. A
+group that spins or asks a barrier in vain rests until the others have had their turn. When nothing
+can run, `Simt` lands copies, lets time pass, and at last finds that the state repeats: that is a
+hang (see `progress`). This is one of the schedules that the PTX ISA allows ("Independent Thread
+Scheduling").
 """
 
 from __future__ import annotations
@@ -46,12 +47,14 @@ class Group:
 class Parked:
     """Lanes that wait at a block for something.
 
-    `poll(mask)` gives the lanes that may go (EMPTY, the mask itself or a part). They go on at `next_block`
-    after `release(mask, is_timeout)`; the instruction that parked them supplies both. `kind`: mbarrier, bar,
-    cluster, warp, group. `detail` says for the words of a hang what is waited for.
+    `poll(mask)` gives the lanes that may go (EMPTY, the mask itself or a part). They go on at
+    `next_block` after `release(mask, is_timeout)`; the instruction that parked them supplies both.
+    `kind`: mbarrier, bar, cluster, warp, group. `detail` says for the words of a hang what is
+    waited for.
     """
 
     __slots__ = (
+        "block",
         "depth",
         "detail",
         "instr",
@@ -60,7 +63,6 @@ class Parked:
         "next_block",
         "poll",
         "release",
-        "block",
     )
 
     def __init__(
@@ -141,7 +143,7 @@ class Simt:
         return False
 
     def split(self, group: Group, taken: Mask, target: int, other: int) -> bool:
-        """Some lanes go to one block and the rest to another; the group goes on with the smaller."""
+        """Some lanes go to one block, the rest to another; the group goes on with the smaller."""
         rest = self.m.active(group.mask) - taken
         if target < other:
             self.put(Group(other, group.depth, rest, group.R))
@@ -217,7 +219,10 @@ class Simt:
         if m.steps > self.limits.steps:
             what = f"steps must stay within {self.limits.steps} instructions, got {m.steps}"
         elif time.perf_counter() > self.deadline:
-            what = f"the run must end within {self.limits.seconds} seconds, got none after {m.steps} instructions"
+            what = (
+                f"the run must end within {self.limits.seconds} seconds, got none after "
+                f"{m.steps} instructions"
+            )
         else:
             return
         raise LimitExceeded(

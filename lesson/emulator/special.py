@@ -1,7 +1,7 @@
 """Special registers: where a thread stands in its warp, block, cluster and grid.
 
-PTX ISA, "Special Registers". `SPECIALS[name](m, axis)` gives raw bits, one element a lane or one for all.
-The clocks change while the batch runs and are read by `isa_move`.
+PTX ISA, "Special Registers". `SPECIALS[name](m, axis)` gives raw bits, one element a lane or one
+for all. The clocks change while the batch runs and are read by `isa_move`.
 """
 
 from __future__ import annotations

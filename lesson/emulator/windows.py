@@ -1,8 +1,8 @@
 """Where the state spaces lie in the generic address space, as 64-bit numbers.
 
-PTX ISA, "State Spaces" and "Generic Addressing". The numbers are this emulator's own, but for one fact of
-Hopper: shared memory addresses are 32 bits, the block's rank in its cluster in the top byte, and the first
-variable at 0x400.
+PTX ISA, "State Spaces" and "Generic Addressing". The numbers are this emulator's own, but for one
+fact of Hopper: shared memory addresses are 32 bits, the block's rank in its cluster in the top
+byte, and the first variable at 0x400.
 """
 
 from __future__ import annotations
