@@ -17,7 +17,6 @@ from lesson.figure_parts import NOBODY, Shape, legend, tile_axes, tiles
 from lesson.figure_style import (
     FONT_POINTS,
     INK,
-    ORANGE,
     PALE,
     PAPER,
     RAMP,
@@ -163,6 +162,14 @@ def _warp_rows(axes: Axes, writer_thread: np.ndarray, threads: int) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def _times(counts: np.ndarray) -> str:
+    """How often the elements of one tile were written, from the rarest to the most frequent."""
+    least, most = int(counts.min()), int(counts.max())
+    if most == 0:
+        return "never"
+    return f"{least} x" if least == most else f"{least} to {most} x"
+
+
 def write_counts(counts: np.ndarray, tile: Shape) -> Picture:
     """How often each element was written: never, once, or more, with the number of each.
 
@@ -170,19 +177,28 @@ def write_counts(counts: np.ndarray, tile: Shape) -> Picture:
     """
     height, width = counts.shape
     kinds = [
-        ("never", counts == 0, RED),
+        ("never", counts == 0, PALE),
         ("once", counts == 1, SKY),
-        ("more than once", counts > 1, ORANGE),
+        ("more than once", counts > 1, RED),
     ]
     labels = [f"{name}: {int(mask.sum())} elements" for name, mask, _ in kinds]
     title = "How often each element was written"
     with style():
-        figure = new_figure(9.4, 5.6)
+        figure = new_figure(10.6, 5.6)
         axes = figure.add_subplot()
         palette = ListedColormap([colour for _, _, colour in kinds])
         axes.imshow(np.clip(counts, 0, 2), cmap=palette, vmin=0, vmax=2, interpolation="nearest")
         axes.set_anchor("W")
         tile_axes(axes, height, width, tile)
+        for _, _, rows, columns in tiles(height, width, tile):
+            axes.text(
+                columns.start + tile[0] / 2 - 0.5,
+                rows.start + tile[1] / 2 - 0.5,
+                _times(counts[rows, columns]),
+                ha="center",
+                va="center",
+                fontweight="bold",
+            )
         legend(axes, [(kind[2], label) for kind, label in zip(kinds, labels, strict=True)])
         axes.set_title(title)
     return Picture(figure, f"{title}. {'; '.join(labels)}.")

@@ -45,6 +45,7 @@ __all__ = [
     "show_kernel",
     "snippet",
     "tensor_map",
+    "verdict",
     "what_happens",
     "where_am_i",
 ]
@@ -100,6 +101,13 @@ def check_map(tmap: TensorMap) -> None:
     if targets.choose().name == Name.GPU:
         _ask_driver(tmap)
     print(map_report.report(tmap))
+
+
+def verdict(tmap: TensorMap) -> str:
+    """Whether the driver takes the map, and if not, which rule it breaks."""
+    if targets.choose().name == Name.GPU:
+        _ask_driver(tmap)
+    return map_report.verdict(tmap)
 
 
 def _ask_driver(tmap: TensorMap) -> None:

@@ -55,6 +55,15 @@ def report(tmap: TensorMap) -> str:
     return "\n".join([*rows, REFUSED, *(f"  {rule}" for rule in broken)])
 
 
+def verdict(tmap: TensorMap) -> str:
+    """The driver's verdict in a line, with the first broken rule's words where it refuses."""
+    broken = check(tmap)
+    if not broken:
+        return "accepted"
+    more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
+    return f"refused: {broken[0]}{more}"
+
+
 def _concerns(broken: Sequence[BrokenRule], argument: str) -> bool:
     """Whether a broken rule names this argument; `global_dim[0] * itemsize` names global_dim."""
     return any(rule.argument.split("[")[0].split(" ")[0] == argument for rule in broken)

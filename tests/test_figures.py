@@ -79,6 +79,7 @@ def test_the_counts_picture_tells_never_once_and_more_apart():
     np.testing.assert_array_equal(
         picture.figure.axes[0].images[0].get_array(), np.minimum(counts, 2)
     )
+    assert texts(picture) == [*["never"] * 4, "1 to 16 x", *["1 x"] * 11]
 
 
 def test_before_and_after_show_the_corner_that_was_asked_for():

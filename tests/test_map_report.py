@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lesson.map_report import ACCEPTED, REFUSED, report
+from lesson.map_report import ACCEPTED, REFUSED, report, verdict
 from lesson.tensor_map import TensorMap, check
 from tests.test_tensor_map_rules import BREAKS
 
@@ -56,3 +56,11 @@ def test_a_map_without_a_box_is_reported_too():
 
 def test_strides_in_elements_are_accepted_which_is_the_trap():
     assert report_of(strides_bytes=(256,))[-1] == ACCEPTED
+
+
+def test_a_verdict_is_one_line_with_the_first_broken_rule():
+    assert verdict(TensorMap(dtype="FLOAT32", **LEGAL)) == "accepted"
+    said = verdict(TensorMap(dtype="FLOAT32", **{**LEGAL, "box": (257, 64)}))
+    assert said.startswith("refused: box_dim[0] must be 1 to 256, got 257.")
+    assert said.endswith("(and 1 more)")
+    assert "\n" not in said
