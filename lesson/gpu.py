@@ -20,6 +20,7 @@ from lesson.gpu_child import Request, ask_child
 from lesson.gpu_device import Launch, dim3
 from lesson.gpu_status import Device, GpuStatus, status
 from lesson.tensor_map import TensorMap
+from lesson.tensor_map import TensorMap
 
 __all__ = [
     "GpuRun", "GpuStatus", "driver_accepts", "launch", "require", "run_isolated", "status",
@@ -46,6 +47,14 @@ def require(found: GpuStatus | None = None) -> Device:
 
 def driver_accepts(tmap: TensorMap) -> bool:
     """Whether cuTensorMapEncodeTiled takes this map, over a device copy of its numpy array."""
+    return gpu_device.encodes(tmap, require())
+
+
+def driver_accepts(tmap: TensorMap) -> bool:
+    """Whether this machine's driver encodes the map, over a device copy of its array.
+
+    Raises TargetError where there is no GPU with TMA.
+    """
     return gpu_device.encodes(tmap, require())
 
 

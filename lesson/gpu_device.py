@@ -33,6 +33,7 @@ from lesson.errors import (
 from lesson.gpu_args import MapOver, Packed, Pointer, Spec, address_of, owner_of
 from lesson.gpu_status import Device
 from lesson.tensor_map import TensorMap
+from lesson.tensor_map import TensorMap
 
 Dim3 = tuple[int, int, int]
 
@@ -125,6 +126,27 @@ def encodes(tmap: TensorMap, device: Device) -> bool:
             tensor_map.encode(replace(tmap, base=copy.data.ptr + offset))
         except TensorMapError:
             return False
+    return True
+
+
+def encodes(tmap: TensorMap, device: Device) -> bool:
+    """Whether the driver makes 128 bytes of a map; its array, if numpy's, is copied for that."""
+    import cupy
+
+    before = cupy.cuda.Device()
+    cupy.cuda.Device(device.index).use()
+    held = None  # alive while the driver looks at its address
+    if tmap.base is None or isinstance(tmap.base, np.ndarray):
+        nbytes = 1 if tmap.base is None else owner_of(tmap.base).nbytes
+        held = cupy.zeros(max(nbytes, 1), np.uint8)
+        start = 0 if tmap.base is None else address_of(tmap.base) - address_of(owner_of(tmap.base))
+        tmap = replace(tmap, base=held.data.ptr + start)
+    try:
+        tensor_map.encode(tmap)
+    except TensorMapError:
+        return False
+    finally:
+        before.use()
     return True
 
 

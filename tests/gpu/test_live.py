@@ -155,3 +155,10 @@ def test_cupy_arrays_are_used_where_they_are():
     kernel = harness.kernel_source()
     gpu.launch(live.compiled(kernel), None, live.GRID, live.BLOCK, [tmap, out])
     assert live.is_exact(out.get())
+
+
+def test_the_drivers_verdict_on_a_map_can_be_had():
+    right = live.tile_map(live.matrix())
+    assert gpu.driver_accepts(right)
+    assert not gpu.driver_accepts(TensorMap.from_array(live.matrix(), (257, 1)))
+    assert not gpu.driver_accepts(TensorMap.from_array(live.matrix()[:, 1:], (64, 64)))
