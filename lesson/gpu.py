@@ -20,7 +20,6 @@ from lesson.gpu_child import Request, ask_child
 from lesson.gpu_device import Launch, dim3
 from lesson.gpu_status import Device, GpuStatus, status
 from lesson.tensor_map import TensorMap
-from lesson.tensor_map import TensorMap
 
 __all__ = [
     "GpuRun", "GpuStatus", "driver_accepts", "launch", "require", "run_isolated", "status",
@@ -43,11 +42,6 @@ def require(found: GpuStatus | None = None) -> Device:
     if not found.ok or found.device is None:
         raise TargetError(found.reason)
     return found.device
-
-
-def driver_accepts(tmap: TensorMap) -> bool:
-    """Whether cuTensorMapEncodeTiled takes this map, over a device copy of its numpy array."""
-    return gpu_device.encodes(tmap, require())
 
 
 def driver_accepts(tmap: TensorMap) -> bool:

@@ -33,7 +33,6 @@ from lesson.errors import (
 from lesson.gpu_args import MapOver, Packed, Pointer, Spec, address_of, owner_of
 from lesson.gpu_status import Device
 from lesson.tensor_map import TensorMap
-from lesson.tensor_map import TensorMap
 
 Dim3 = tuple[int, int, int]
 
@@ -116,37 +115,23 @@ def run(launch: Launch, packed: Packed, device: Device, time_limit_s: float | No
 
 
 def encodes(tmap: TensorMap, device: Device) -> bool:
-    """Whether the driver encodes the map over a copy of its numpy array on the device."""
+    """Whether the driver encodes the map; numpy's memory is stood in for by the device's."""
     import cupy
 
     with cupy.cuda.Device(device.index):
-        copy = cupy.asarray(owner_of(tmap.base))
-        offset = address_of(tmap.base) - address_of(owner_of(tmap.base))
+        held = None  # alive while the driver looks at its address
+        if tmap.base is None:
+            held, start = cupy.zeros(1, np.uint8), 0
+        elif isinstance(tmap.base, np.ndarray):
+            owner = owner_of(tmap.base)
+            held = cupy.zeros(max(owner.nbytes, 1), np.uint8)
+            start = address_of(tmap.base) - address_of(owner)
+        if held is not None:
+            tmap = replace(tmap, base=held.data.ptr + start)
         try:
-            tensor_map.encode(replace(tmap, base=copy.data.ptr + offset))
+            tensor_map.encode(tmap)
         except TensorMapError:
             return False
-    return True
-
-
-def encodes(tmap: TensorMap, device: Device) -> bool:
-    """Whether the driver makes 128 bytes of a map; its array, if numpy's, is copied for that."""
-    import cupy
-
-    before = cupy.cuda.Device()
-    cupy.cuda.Device(device.index).use()
-    held = None  # alive while the driver looks at its address
-    if tmap.base is None or isinstance(tmap.base, np.ndarray):
-        nbytes = 1 if tmap.base is None else owner_of(tmap.base).nbytes
-        held = cupy.zeros(max(nbytes, 1), np.uint8)
-        start = 0 if tmap.base is None else address_of(tmap.base) - address_of(owner_of(tmap.base))
-        tmap = replace(tmap, base=held.data.ptr + start)
-    try:
-        tensor_map.encode(tmap)
-    except TensorMapError:
-        return False
-    finally:
-        before.use()
     return True
 
 
