@@ -3,7 +3,7 @@
 Follows the CUDA Driver API, `cuLaunchKernel`, and the PTX ISA, "Kernel Function Parameters". An
 array becomes a pointer to its copy in the arena, and is written back when the launch ends. Arrays
 that are views of one owner share its memory, as on a device. A tensor map becomes 128 opaque bytes:
-a magic word, then its number.
+a magic word, then its number. Where the parameter is a pointer, they lie in global memory.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Arguments:
     held: dict[int, Held] = field(default_factory=dict)
     maps: list[TensorMap] = field(default_factory=list)
     map_bases: list[tuple[Segment, int]] = field(default_factory=list)
+    maps_in_memory: list[tuple[Segment, bytes]] = field(default_factory=list)
 
     def hold(self, memory: GlobalMemory, array: NDArray[Any], name: str) -> tuple[Segment, int]:
         """The allocation of an array and the offset of its first element there."""
@@ -84,6 +85,8 @@ class Arguments:
         """Arrays to the arena."""
         for each in self.held.values():
             memory.bytes_of(each.segment)[:] = each.data
+        for segment, data in self.maps_in_memory:
+            memory.bytes_of(segment)[:] = np.frombuffer(data, np.uint8)
 
     def copy_out(self, memory: GlobalMemory) -> None:
         """The arena to the arrays; one that may not be written must not have changed."""
@@ -121,7 +124,11 @@ def _packed(
         segment, offset = arguments.hold(memory, arg, what)
         data = (segment.address + offset).to_bytes(POINTER_NBYTES, "little")
     elif isinstance(arg, TensorMap):
-        data = _map_bytes(arguments, memory, arg, what)
+        data = map_bytes(arguments, memory, arg, what)
+        if formal.nbytes == POINTER_NBYTES:
+            segment = memory.allocate(MAP_NBYTES, f"the tensor map of {what}")
+            arguments.maps_in_memory.append((segment, data))
+            data = segment.address.to_bytes(POINTER_NBYTES, "little")
     elif isinstance(arg, np.generic):
         data = arg.tobytes()
     elif isinstance(arg, bytes | bytearray):
@@ -156,7 +163,7 @@ def _number_bytes(arg: Any, formal: Variable, what: str) -> bytes:
     )
 
 
-def _map_bytes(arguments: Arguments, memory: GlobalMemory, tmap: TensorMap, what: str) -> bytes:
+def map_bytes(arguments: Arguments, memory: GlobalMemory, tmap: TensorMap, what: str) -> bytes:
     """The opaque bytes of a tensor map, which must be one that the driver encodes."""
     if not isinstance(tmap.base, np.ndarray):
         raise LaunchError(

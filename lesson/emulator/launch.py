@@ -9,7 +9,7 @@ batches.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +57,7 @@ def launch(
     *,
     shared_bytes: int = 0,
     cluster: Any = None,
+    symbols: Mapping[str, Any] | None = None,
     schedule: str = "eager",
     seed: int = 0,
     limits: Limits | None = None,
@@ -66,9 +67,10 @@ def launch(
     """Run a kernel to its end.
 
     `args`: numpy arrays (written back), TensorMaps over numpy arrays, numpy scalars, numbers,
-    bytes. `schedule`: when asynchronous copies land (eager, late, random by `seed`). Raises a
-    LessonError: PtxSyntaxError, UnsupportedPtx, LaunchError, a DeviceFault, Hang or LimitExceeded;
-    the arrays then are as they were.
+    bytes. `symbols`: what variables of the module hold instead of their initial values, by name:
+    tensor maps, numpy arrays or bytes. `schedule`: when asynchronous copies land (eager, late,
+    random by `seed`). Raises a LessonError: PtxSyntaxError, UnsupportedPtx, LaunchError, a
+    DeviceFault, Hang or LimitExceeded; the arrays then are as they were.
     """
     if schedule not in SCHEDULES:
         raise LaunchError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}.")
@@ -84,6 +86,7 @@ def launch(
         program,
         shape,
         tuple(args),
+        symbols or {},
         limits,
         parsed + limits.seconds,
         tuple(observers),
@@ -110,6 +113,7 @@ class _Run:
     program: Program
     shape: Shape
     args: tuple[Any, ...]
+    symbols: Mapping[str, Any]
     limits: Limits
     deadline: float
     observers: tuple[Observer, ...]
@@ -174,6 +178,7 @@ class _Run:
         self.arguments = Arguments()
         segment = memory.allocate(PARAM_NBYTES, "the kernel parameters", "param", False)
         packed = pack(self.arguments, memory, formals, self.args)
+        given = module_globals.filled(self.arguments, memory, program, self.symbols)
         segments = module_globals.allocate(program, memory)
         if memory.nbytes > self.limits.memory_bytes:
             raise LimitExceeded(
@@ -194,7 +199,7 @@ class _Run:
             )
         segment.nbytes = max(end_of(places), 1)
         self.arguments.copy_in(memory)
-        module_globals.initialise(program, memory, segments)
+        module_globals.initialise(program, memory, segments, given)
         m = self.m = Machine(program, self.shape, memory, self.observers, self.limits.memory_bytes)
         m.param_segment = segment
         m.arguments = self.arguments
