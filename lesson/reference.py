@@ -2,7 +2,7 @@
 
 Written to be read beside the text of the PTX ISA ("Tensors", tiled mode), element by element, and
 to share no code with the emulator: tests hold the two against each other. Slow on purpose, so give
-it small boxes. Knows the modes that the emulator copies: tile mode without interleave.
+it small boxes. Knows the mode that the emulator copies: tile mode, with and without interleave.
 
 A map is anything with the fields of `TensorMap`; memory is a uint8 array that begins at its base.
 """
@@ -60,13 +60,13 @@ def load_box(tmap: Any, coords: tuple[int, ...], memory: np.ndarray) -> dict[int
     """
     size = tmap.dtype.itemsize
     shared: dict[int, int] = {}
-    for place, position in _elements(tmap, coords):
+    for number, channel, position in _elements(tmap, coords):
         if all(0 <= p < d for p, d in zip(position, tmap.dims, strict=True)):
-            start = _global_offset(tmap, position)
+            start = _global_offset(tmap, channel, position)
             value = _converted(tmap.dtype.value, bytes(memory[start : start + size].tolist()))
         else:
             value = _outside(tmap)
-        offset = _shared_offset(tmap, place)
+        offset = _shared_offset(tmap, number)
         for i in range(size):
             shared[swizzled(tmap.swizzle.value, offset + i)] = value[i]
     return shared
@@ -81,12 +81,13 @@ def store_box(
     """
     after = memory.copy()
     size = tmap.dtype.itemsize
-    for place, position in _elements(tmap, coords):
-        unit_start = position[0] * size // 16 * 16
+    for number, channel, position in _elements(tmap, coords):
+        step = _slice_nbytes(tmap) or size
+        unit_start = position[0] * step // 16 * 16
         inside = [0 <= p < d for p, d in zip(position[1:], tmap.dims[1:], strict=True)]
-        if all(inside) and position[0] >= 0 and unit_start < tmap.dims[0] * size:
-            start = _global_offset(tmap, position)
-            offset = _shared_offset(tmap, place)
+        if all(inside) and position[0] >= 0 and unit_start < tmap.dims[0] * step:
+            start = _global_offset(tmap, channel, position)
+            offset = _shared_offset(tmap, number)
             for i in range(size):
                 after[start + i] = shared[swizzled(tmap.swizzle.value, offset + i)]
     return after
@@ -114,28 +115,46 @@ def to_tf32(word: int) -> int:
     return kept
 
 
+def _slice_nbytes(tmap: Any) -> int:
+    """Bytes of the channels that lie together under interleave; 0 without it."""
+    return {"NONE": 0, "16B": 16, "32B": 32}[tmap.interleave.value]
+
+
 def _elements(tmap: Any, coords: tuple[int, ...]) -> Any:
-    """Every element that the box moves: its place in the box, and its position in the tensor."""
-    steps = [1, *tmap.element_strides[1:]]
+    """Every element that the box moves, in the order of shared memory.
+
+    Yields its number there, its channel in the slice (0 without interleave), and its position in
+    the tensor. Interleaved channels lie in slices, which dimension 0 counts; the last dimension but
+    one numbers the slices of a pixel, and a copy moves one of them.
+    """
+    interleaved = _slice_nbytes(tmap)
+    steps = list(tmap.element_strides) if interleaved else [1, *tmap.element_strides[1:]]
     counts = [len(range(0, b, e)) for b, e in zip(tmap.box, steps, strict=True)]
-    for place in itertools.product(*(range(n) for n in counts)):
-        yield place, [c + p * e for c, p, e in zip(coords, place, steps, strict=True)]
+    channels = 1
+    if interleaved:
+        channels = interleaved // tmap.dtype.itemsize
+        counts[-2] = 1
+    places = itertools.product(*(range(n) for n in reversed(counts)), range(channels))
+    for number, (*outer_first, channel) in enumerate(places):
+        place = outer_first[::-1]
+        position = [c + p * e for c, p, e in zip(coords, place, steps, strict=True)]
+        yield number, channel, position
 
 
-def _global_offset(tmap: Any, position: list[int]) -> int:
-    strides = [tmap.dtype.itemsize, *tmap.strides_bytes]
-    return sum(p * s for p, s in zip(position, strides, strict=True))
-
-
-def _shared_offset(tmap: Any, place: tuple[int, ...]) -> int:
-    """Rows lie one after another; under swizzle each takes a whole span."""
+def _global_offset(tmap: Any, channel: int, position: list[int]) -> int:
     size = tmap.dtype.itemsize
-    spans = {"NONE": tmap.box[0] * size, "32B": 32, "64B": 64, "128B": 128}
-    row, below = 0, 1
-    for k in range(1, len(place)):
-        row += place[k] * below
-        below *= len(range(0, tmap.box[k], tmap.element_strides[k]))
-    return row * spans[tmap.swizzle.value] + place[0] * size
+    strides = [_slice_nbytes(tmap) or size, *tmap.strides_bytes]
+    return channel * size + sum(p * s for p, s in zip(position, strides, strict=True))
+
+
+def _shared_offset(tmap: Any, number: int) -> int:
+    """Elements lie one after another; under swizzle, without interleave, a row has a whole span."""
+    size = tmap.dtype.itemsize
+    span = {"NONE": 0, "32B": 32, "64B": 64, "128B": 128}[tmap.swizzle.value]
+    if not span or _slice_nbytes(tmap):
+        return number * size
+    row, place = divmod(number, tmap.box[0])
+    return row * span + place * size
 
 
 def _converted(dtype: str, value: bytes) -> bytes:

@@ -24,7 +24,7 @@ def cases(name: str, folder: Path = DATA) -> list[Case]:
 
 
 def recorded_map(case: Case) -> TensorMap:
-    """The map of a recorded case; `offset` bytes from an aligned address."""
+    """The map of a recorded case; `offset` bytes from an aligned address, or at `address`."""
     return TensorMap(
         dtype=case["dtype"],
         dims=case["dims"],
@@ -35,6 +35,7 @@ def recorded_map(case: Case) -> TensorMap:
         swizzle=case["swizzle"],
         l2_promotion=case["l2"],
         oob_fill=case["oob"],
+        base=case.get("address"),
         base_offset_bytes=case["offset"],
         given_rank=case["rank"],
     )

@@ -21,8 +21,8 @@ from lesson.emulator.tma_store import reduce, store
 from lesson.tensor_map import DType, Interleave, TensorMap
 
 __all__ = [
-    "SHARED_ALIGN_NBYTES", "UNIT_NBYTES", "box_nbytes", "global_extent", "global_footprint", "load", "reduce",
-    "smem_footprint", "start_fault", "store", "unmodelled_mode",
+    "SHARED_ALIGN_NBYTES", "UNIT_NBYTES", "box_nbytes", "global_extent", "global_footprint",
+    "load", "reduce", "smem_footprint", "start_fault", "store", "unmodelled_mode",
 ]  # fmt: skip
 
 SHARED_ALIGN_NBYTES = 128
@@ -62,19 +62,9 @@ def start_fault(
             f"dimensions, got {len(coords)}. Use the {tmap.rank}d form of the instruction."
         )
     if max(tmap.dims) > MAX_COPIED_DIM:
-        k = next(k for k, size in enumerate(tmap.dims) if size > MAX_COPIED_DIM)
-        return (
-            f"global_dim[{k}] of a map that copies must be at most {MAX_COPIED_DIM} (2^31), got "
-            f"{tmap.dims[k]}. The driver encodes it, but no coordinate reaches there: map a part."
-        )
-    past = coords[0] * tmap.itemsize % UNIT_NBYTES
-    if past and tmap.interleave is Interleave.NONE:
-        unit = UNIT_NBYTES // tmap.itemsize
-        return (
-            "the innermost start coordinate * itemsize must be a multiple of 16 bytes, got "
-            f"{coords[0] * tmap.itemsize} ({coords[0]} x {tmap.dtype.value.lower()}). Start at "
-            f"{coords[0] // unit * unit} and skip {coords[0] % unit} elements in shared memory."
-        )
+        return _too_large(tmap)
+    if tmap.interleave is Interleave.NONE and coords[0] * tmap.itemsize % UNIT_NBYTES:
+        return _off_the_unit(tmap, coords[0])
     if is_store and min(coords) < 0:
         k = next(k for k, c in enumerate(coords) if c < 0)
         return (
@@ -84,6 +74,25 @@ def start_fault(
     if op is not None and tmap.dtype not in types_of(op):
         return _wrong_type(op, tmap.dtype)
     return None
+
+
+def _too_large(tmap: TensorMap) -> str:
+    """What is wrong with a map that no coordinate reaches all of."""
+    k = next(k for k, size in enumerate(tmap.dims) if size > MAX_COPIED_DIM)
+    return (
+        f"global_dim[{k}] of a map that copies must be at most {MAX_COPIED_DIM} (2^31), got "
+        f"{tmap.dims[k]}. The driver encodes it, but no coordinate reaches its end: map a part."
+    )
+
+
+def _off_the_unit(tmap: TensorMap, start: int) -> str:
+    """What is wrong with an innermost start inside a unit of 16 bytes."""
+    unit = UNIT_NBYTES // tmap.itemsize
+    return (
+        "the innermost start coordinate * itemsize must be a multiple of 16 bytes, got "
+        f"{start * tmap.itemsize} ({start} x {tmap.dtype.value.lower()}). Start at "
+        f"{start // unit * unit} and skip {start % unit} elements in shared memory."
+    )
 
 
 def _wrong_type(op: str, dtype: DType) -> str:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lesson import reference
 from lesson.emulator import tma
-from lesson.tensor_map import DType, TensorMap, check
+from lesson.tensor_map import DType, Interleave, TensorMap, check
 
 TYPES = [t for t in DType if not t.is_packed]
 SPANS = {"NONE": 128, "32B": 32, "64B": 64, "128B": 128}
@@ -19,22 +19,24 @@ SHARED_NBYTES = 1 << 15
 
 @st.composite
 def legal_maps(draw: st.DrawFn) -> TensorMap:
-    """A legal map of a small tensor, of any type, rank, swizzle and step, with a padded pitch."""
+    """A legal map of a small tensor, of any type, rank, layout and step, with a padded pitch."""
     dtype = draw(st.sampled_from(TYPES))
     swizzle = draw(st.sampled_from(list(SPANS)))
     rank = draw(st.integers(1, 5))
-    units = draw(st.integers(1, SPANS[swizzle] // 16))
+    interleave = draw(st.sampled_from(["NONE", "NONE", "16B", "32B"])) if rank > 2 else "NONE"
+    align = 32 if interleave == "32B" else 16
+    units = draw(st.integers(1, SPANS[swizzle] // 16)) if interleave == "NONE" else 1
     most = {1: 1, 2: 12, 3: 4, 4: 3, 5: 2}[rank]
     box = [units * 16 // dtype.itemsize]
     box += [draw(st.integers(1, most)) for _ in range(rank - 1)]
     steps = [draw(st.sampled_from([1, 1, 1, 2, 3, 8])) for _ in range(rank)]
     dims = [draw(st.integers(1, box[0] + 9))] + [draw(st.integers(1, n + 3)) for n in box[1:]]
-    strides, below = [], dims[0] * dtype.itemsize
+    strides, below = [], dims[0] * (dtype.itemsize if interleave == "NONE" else align)
     for size in dims[1:]:
-        strides.append(-(-below // 16) * 16 + 16 * draw(st.integers(0, 2)))
+        strides.append(-(-below // align) * align + align * draw(st.integers(0, 2)))
         below = strides[-1] * size
     fill = "NAN_REQUEST_ZERO_FMA" if dtype.is_float and draw(st.booleans()) else "NONE"
-    tmap = TensorMap(dtype, dims, strides, box, steps, swizzle=swizzle, oob_fill=fill)
+    tmap = TensorMap(dtype, dims, strides, box, steps, interleave, swizzle, oob_fill=fill)
     assert check(tmap) == []
     return tmap
 
@@ -46,8 +48,10 @@ def starts(draw: st.DrawFn, tmap: TensorMap, lowest: int | None = None) -> tuple
         draw(st.integers(-b if lowest is None else lowest, d + 2))
         for b, d in zip(tmap.box, tmap.dims, strict=True)
     ]
-    unit = 16 // tmap.itemsize
-    return (at[0] // unit * unit, *at[1:])
+    unit = 16 // tmap.itemsize if tmap.interleave is Interleave.NONE else 1
+    start = (at[0] // unit * unit, *at[1:])
+    assert tma.start_fault(tmap, start, lowest == 0) is None
+    return start
 
 
 def tensor_bytes(tmap: TensorMap, seed: int) -> np.ndarray:
