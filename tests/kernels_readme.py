@@ -74,10 +74,6 @@ def render(gpu: Record, nvrtc: Record) -> str:
 
 def _gpu_section(gpu: Record) -> str:
     machine, python = gpu["machine"], gpu["python"]
-    tools = [
-        f"| {tool} | {found['summary']} | {found['exit_status']} |"
-        for tool, found in gpu["sanitizer"].items()
-    ]
     built = [arch for arch, done in gpu["builds"].items() if _is_clean(done)]
     lines = [
         f"## What a GPU said ({gpu['recorded']})",
@@ -92,12 +88,7 @@ def _gpu_section(gpu: Record) -> str:
         gpu["program"]["stdout"].rstrip(),
         "```",
         "",
-        "compute-sanitizer on it:",
-        "",
-        "| tool | says | exit status |",
-        "| --- | --- | --- |",
-        *tools,
-        "",
+        *_sanitizer(gpu),
         "The TMA load in machine code (SASS), the only one in the kernel:",
         "",
         "```",
@@ -121,6 +112,15 @@ def _gpu_section(gpu: Record) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _sanitizer(gpu: Record) -> list[str]:
+    rows = [
+        f"| {tool} | {found['summary']} | {found['exit_status']} |"
+        for tool, found in gpu["sanitizer"].items()
+    ]
+    head = ["| tool | says | exit status |", "| --- | --- | --- |"]
+    return ["compute-sanitizer on it:", "", *head, *rows, ""]
 
 
 def _sentence(machine: Record) -> str:
