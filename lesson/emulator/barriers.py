@@ -43,7 +43,7 @@ class _Barrier:
         self.waiting = np.zeros((nblocks, padded_threads), np.bool_)
         self.needed = np.zeros(nblocks, np.int64)
         self.yes = np.zeros(nblocks, np.int64)
-        self.no = np.zeros(nblocks, np.int64)
+        self.asked = np.zeros(nblocks, np.int64)
 
     def note(self, lanes: Mask, live: Mask, needed: Counts, waits: bool) -> None:
         """Count arrivals; where a warp is complete, its exited and padding lanes count as well."""
@@ -98,12 +98,15 @@ class NamedBarriers:
         are those that waited already. `live`: the threads that have not exited.
         """
         lanes, alive = active.reshape(self.shape), live.reshape(self.shape)
+        said = None
+        if predicate is not None:
+            said = np.broadcast_to(predicate, active.shape).reshape(self.shape) & lanes
         state = self._barriers.get(number)
-        fresh = state is None or not state.arrivals.any()
-        if fresh and count is None and predicate is None and waits:
-            here = lanes.any(axis=1)
-            if (lanes[here] == alive[here]).all():
-                return active
+        is_fresh = state is None or not state.arrivals.any()
+        if is_fresh and waits and self._all_are_here(lanes, alive, count):
+            if said is not None:
+                self._tell(lanes, said.sum(axis=1), lanes.sum(axis=1))
+            return active
         if state is None:
             state = self._barriers[number] = _Barrier(*self.shape)
         needed = np.zeros(self.shape[0], np.int64)
@@ -111,11 +114,23 @@ class NamedBarriers:
             counts = np.broadcast_to(count, active.shape).reshape(self.shape)
             needed = np.where(lanes, counts, 0).max(axis=1).astype(np.int64)
         state.note(lanes, alive, needed, waits)
-        if predicate is not None:
-            said = np.broadcast_to(predicate, active.shape).reshape(self.shape)
-            state.yes += (lanes & said).sum(axis=1)
-            state.no += (lanes & ~said).sum(axis=1)
+        if said is not None:
+            state.yes += said.sum(axis=1)
+            state.asked += lanes.sum(axis=1)
         return self._let_go(state, alive).reshape(-1)
+
+    def _all_are_here(self, lanes: Mask, alive: Mask, count: NDArray[np.uint32] | None) -> bool:
+        """Whether lanes that arrive first complete the barrier of every block that they are in."""
+        if count is None:
+            here = lanes.any(axis=1)
+            return bool((lanes[here] == alive[here]).all())
+        if count.size > 1:
+            return False
+        warps = lanes.reshape(self.shape[0], -1, _LANES)
+        touched = warps.any(axis=2)
+        whole = (warps == alive.reshape(warps.shape)).all(axis=2)
+        threads = touched.sum(axis=1) * _LANES
+        return bool((whole | ~touched).all() and ((threads == 0) | (threads == count)).all())
 
     def exited(self, live: Mask) -> list[tuple[int, Mask]]:
         """Threads have exited: barriers that open for it, each with the lanes that waited there."""
@@ -142,12 +157,15 @@ class NamedBarriers:
     def _let_go(self, state: _Barrier, live: Mask) -> Mask:
         """Complete what can complete, and leave each released lane the result of its reduction."""
         done, going = state.release(live)
-        asked = state.yes + state.no
-        np.copyto(self.popc, state.yes[:, None].astype(np.uint32), where=going)
-        np.copyto(self.threads, asked[:, None].astype(np.uint32), where=going)
+        self._tell(going, state.yes, state.asked)
         state.yes[done] = 0
-        state.no[done] = 0
+        state.asked[done] = 0
         return going
+
+    def _tell(self, lanes: Mask, yes: Counts, asked: Counts) -> None:
+        """Leave lanes the result of their block's reduction."""
+        np.copyto(self.popc, yes[:, None].astype(np.uint32), where=lanes)
+        np.copyto(self.threads, asked[:, None].astype(np.uint32), where=lanes)
 
 
 class ClusterBarriers:

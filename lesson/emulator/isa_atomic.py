@@ -104,6 +104,7 @@ class Atomic:
             self.kind,
             *operands,
             flush=self.kind == "f32" and place.space == "global",
+            wants_old=self.dests is not None,
         )
         if self.dests is not None:
             slot, widen = self.dests[k]

@@ -25,7 +25,8 @@ from lesson.emulator.simt import Group, Parked
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
 
-Run = Callable[["Machine", list, "Mask | None", "warp.Bools"], None]
+Members = Callable[[], "warp.Bools"]
+Run = Callable[["Machine", list, "Mask | None", Members], None]
 Rows = NDArray[np.generic]
 
 
@@ -64,8 +65,12 @@ def meeting(instr: Instr, read_mask: Read, run: Run) -> Control:
                     return True
             group.mask = mask
         going = m.active(mask)
-        here = going.bits.reshape(-1, warp.LANES)
-        members = warp.members_of(here, named.reshape(-1, 1 if named.size == 1 else warp.LANES))
+
+        def members() -> warp.Bools:
+            here = going.bits.reshape(-1, warp.LANES)
+            wanted = named.reshape(-1, 1 if named.size == 1 else warp.LANES)
+            return warp.members_of(here, wanted)
+
         run(m, group.R, mask, members)
         for observer in m.observers:
             observer.warp_sync(m, instr, going.idx)
@@ -113,14 +118,16 @@ def build_shfl(instr: Instr, f: FunctionBuilder) -> Control:
     value, exists = two_results(target)
     read_a, read_b, read_c = (f.read(x, "b32") for x in (a, b, c))
     write, write_exists = f.write(value, "b32"), f.write(exists, "pred")
+    wants_exists = not isinstance(exists, Sink)
 
-    def run(m: Machine, R: list, mask: Mask | None, members: warp.Bools) -> None:
+    def run(m: Machine, R: list, mask: Mask | None, members: Members) -> None:
         offsets, clamps = read_b(R), read_c(R)
         wide = [x if x.size == 1 else x.reshape(-1, warp.LANES) for x in (offsets, clamps)]
         offsets, clamps = (x.reshape(1, 1) if x.size == 1 else x for x in wide)
         read, there = warp.shfl(mode, rows(m, read_a(R)), offsets, clamps)
         write(R, read.reshape(-1), mask)
-        write_exists(R, there.reshape(-1), mask)
+        if wants_exists:
+            write_exists(R, there.reshape(-1), mask)
 
     return meeting(instr, f.read(named, "b32"), run)
 
@@ -132,12 +139,12 @@ def build_vote(instr: Instr, f: FunctionBuilder) -> Control:
     read = f.read(a, "pred")
     write = f.write(target, "b32" if mode == "ballot" else "pred")
 
-    def run(m: Machine, R: list, mask: Mask | None, members: warp.Bools) -> None:
+    def run(m: Machine, R: list, mask: Mask | None, members: Members) -> None:
         predicate = rows(m, read(R))
         if mode == "ballot":
-            write(R, flat(m, warp.ballot(predicate, members)), mask)
+            write(R, flat(m, warp.ballot(predicate, members())), mask)
         else:
-            write(R, flat(m, warp.vote(mode, predicate, members)), mask)
+            write(R, flat(m, warp.vote(mode, predicate, members())), mask)
 
     return meeting(instr, f.read(named, "b32"), run)
 
@@ -150,12 +157,12 @@ def build_match(instr: Instr, f: FunctionBuilder) -> Control:
     read = f.read(a, kind)
     write, write_alike = f.write(value, "b32"), f.write(alike, "pred")
 
-    def run(m: Machine, R: list, mask: Mask | None, members: warp.Bools) -> None:
+    def run(m: Machine, R: list, mask: Mask | None, members: Members) -> None:
         values = rows(m, read(R))
         if mode == "any":
-            write(R, flat(m, warp.match_any(values, members)), mask)
+            write(R, flat(m, warp.match_any(values, members())), mask)
             return
-        found, same = warp.match_all(values, members)
+        found, same = warp.match_all(values, members())
         write(R, flat(m, found), mask)
         write_alike(R, flat(m, same), mask)
 
@@ -170,8 +177,8 @@ def build_redux(instr: Instr, f: FunctionBuilder) -> Control:
     target, a, named = instr.operands
     read, write = f.read(a, kind), f.write(target, kind)
 
-    def run(m: Machine, R: list, mask: Mask | None, members: warp.Bools) -> None:
-        write(R, flat(m, warp.redux(op, kind, rows(m, read(R)), members)), mask)
+    def run(m: Machine, R: list, mask: Mask | None, members: Members) -> None:
+        write(R, flat(m, warp.redux(op, kind, rows(m, read(R)), members())), mask)
 
     return meeting(instr, f.read(named, "b32"), run)
 
@@ -182,8 +189,8 @@ def build_elect(instr: Instr, f: FunctionBuilder) -> Control:
     leader, elected = two_results(target)
     write, write_elected = f.write(leader, "b32"), f.write(elected, "pred")
 
-    def run(m: Machine, R: list, mask: Mask | None, members: warp.Bools) -> None:
-        first, is_first = warp.elect(members)
+    def run(m: Machine, R: list, mask: Mask | None, members: Members) -> None:
+        first, is_first = warp.elect(members())
         write(R, flat(m, first), mask)
         write_elected(R, flat(m, is_first), mask)
 
@@ -246,7 +253,7 @@ def _at_warp_barriers(m: Machine, here: warp.Bools) -> warp.Bools:
 
 
 def _let_go(m: Machine, here: warp.Bools) -> warp.Bools:
-    """Let those lanes go that wait at a bar.warp.sync and need nobody beyond `here`; who they are."""
+    """Let those lanes go that wait at a bar.warp.sync and need nobody beyond `here`; which."""
     reached = _at_warp_barriers(m, here)
     gone = np.zeros(m.nlanes, np.bool_)
     waiting, m.simt.parked = m.simt.parked, []
