@@ -10,11 +10,13 @@ the bytes is up to `move`, which the instruction supplies.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lesson.emulator import mbarrier
+from lesson.emulator.lanes import Mask
 from lesson.emulator.observe import Copy
 from lesson.errors import LaunchFailure
 
@@ -27,12 +29,30 @@ LAND_CHANCE = 0.25
 PIECE_NBYTES = 128
 
 
+@dataclass(slots=True, eq=False)
+class Deferred:
+    """What some lanes do once those copies of theirs that were in flight have landed."""
+
+    mask: Mask
+    copies: list[Copy]
+    run: Callable[[Mask], None]
+
+    def ready(self) -> Mask:
+        """The lanes that wait no longer."""
+        bits = self.mask.bits.copy()
+        for copy in self.copies:
+            if not copy.has_landed:
+                bits[copy.lanes] = False
+        return Mask(bits)
+
+
 class CopyEngine:
     """The copies of one batch."""
 
     def __init__(self, m: Machine, schedule: str, rng: np.random.Generator) -> None:
         self.m, self.schedule, self.rng = m, schedule, rng
         self.queue: list[tuple[Copy, Callable[[], None]]] = []
+        self.deferred: list[Deferred] = []
         self.count = 0
         self.is_random = False
 
@@ -87,6 +107,22 @@ class CopyEngine:
                 found[copy.lanes[late]] = True
         return found[lanes]
 
+    def after_cp_async(self, mask: Mask, run: Callable[[Mask], None]) -> None:
+        """Run for each lane when its cp.async copies of up to now have landed."""
+        copies = [copy for copy, _ in self.queue if copy.family == "cp_async"]
+        self.deferred.append(Deferred(mask, copies, run))
+        self._run_deferred()
+
+    def _run_deferred(self) -> None:
+        waiting, self.deferred = self.deferred, []
+        for each in waiting:
+            ready = each.ready()
+            if ready.n:
+                each.run(ready)
+                each.mask = each.mask - ready
+            if each.mask.n:
+                self.deferred.append(each)
+
     def _land(self, copy: Copy, move: Callable[[], None]) -> None:
         m = self.m
         move()
@@ -95,6 +131,8 @@ class CopyEngine:
         m.simt.is_dirty = True
         for observer in m.observers:
             observer.copy_landed(m, copy)
+        if self.deferred:
+            self._run_deferred()
         if copy.barrier >= 0:
             self.complete(copy.instr, copy.lane, copy.barrier, copy.nbytes)
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson.emulator import groups
+from lesson.emulator import groups, mbarrier
 from lesson.emulator.isa import Control, Step, control, step, unsupported
+from lesson.emulator.isa_mbarrier import barriers_of, changed, fault, tell
 from lesson.emulator.isa_memory import address_of
 from lesson.emulator.lanes import Mask, mask_of
 from lesson.emulator.memory import Index, global_place, shared_place
@@ -125,3 +126,36 @@ def build_wait(instr: Instr, b: FunctionBuilder) -> Control:
 def build_wait_all(instr: Instr, b: FunctionBuilder) -> Control:
     """All copies of the lane, closed or not."""
     return groups.wait(instr, "cp_async", -1, False)
+
+
+@step("cp.async.mbarrier.arrive")
+def build_arrive(instr: Instr, b: FunctionBuilder) -> Step:
+    """`cp.async.mbarrier.arrive{.noinc}.shared.b64 [a]`: an arrival when the copies have landed.
+
+    Without `.noinc` the pending count first goes up by one, so that the arrival takes nothing away.
+    """
+    find = barriers_of(instr, b, instr.operands[0])
+    is_extra = "noinc" not in instr.mods
+
+    def arrive(m: Machine, R: list, mask: Mask | None) -> None:
+        act = m.active(mask)
+        index = np.zeros(m.nlanes, np.int64)
+        index[act.idx] = find(m, R, act)
+        view = m.shared.views[8]
+        if is_extra:
+            for word in (index[act.idx] >> 3).tolist():
+                state = mbarrier.unpack(int(view[word]))
+                view[word] = mbarrier.pack(state._replace(pending=state.pending + 1))
+
+        def land(ready: Mask) -> None:
+            at = index[ready.idx]
+            try:
+                flipped = mbarrier.arrive(view, at >> 3, tokens=False).flipped
+            except mbarrier.MbarrierFault as error:
+                raise fault(m, instr, ready, error) from error
+            tell(m, instr, "arrive", ready, at, count=1, nbytes=None, drop=False)
+            changed(m, instr, ready, at, flipped)
+
+        m.copies.after_cp_async(act, land)
+
+    return arrive
