@@ -14,8 +14,9 @@ import numpy as np
 
 from lesson.errors import TensorMapError
 from lesson.map_suspicions import GROUPS, Suspicion
-from lesson.tensor_map import BrokenRule, TensorMap, check
+from lesson.tensor_map import BrokenRule, Interleave, TensorMap, check
 from lesson.tensor_map_array import ArrayLayout, address_of, read_layout
+from lesson.tensor_map_enums import choose
 
 ACCEPTED = "The driver accepts this map."
 REFUSED = "The driver refuses this map (CUDA_ERROR_INVALID_VALUE):"
@@ -56,16 +57,17 @@ def explain(subject: Any, array: Any = None, *, box: Any = None, **options: Any)
     if isinstance(subject, TensorMap):
         return _explain_map(subject, array)
     try:
-        tmap = TensorMap.from_array(subject, box or _smallest_box(subject), **options)
+        tmap = TensorMap.from_array(subject, box or _smallest_box(subject, **options), **options)
     except TensorMapError as error:
         return Explanation(refusal=str(error))
     return _explain_map(tmap, subject)
 
 
-def _smallest_box(array: Any) -> tuple[int, ...]:
-    """One unit of 16 bytes."""
+def _smallest_box(array: Any, *, interleave: Any = "NONE", **_: Any) -> tuple[int, ...]:
+    """One unit of 16 bytes in each dimension of the map."""
     layout = read_layout(array)
-    return (max(1, 16 // layout.itemsize), *(1 for _ in layout.shape[1:]))
+    has_slices = choose(Interleave, "interleave", interleave) is not Interleave.NONE
+    return (max(1, 16 // layout.itemsize), *(1 for _ in layout.shape[1 + has_slices :]))
 
 
 def _explain_map(tmap: TensorMap, array: Any) -> Explanation:
@@ -74,7 +76,9 @@ def _explain_map(tmap: TensorMap, array: Any) -> Explanation:
         return Explanation(broken)
     if array is None and not isinstance(tmap.base, (int, np.integer)):
         array = tmap.base
-    layout = None if array is None else _as_the_map_sees_it(tmap, read_layout(array))
+    # The slices of an interleaved array are no dimension of its map: they are not compared.
+    is_compared = array is not None and tmap.interleave is Interleave.NONE
+    layout = _as_the_map_sees_it(tmap, read_layout(array)) if is_compared else None
     found = []
     for group in GROUPS:
         found += [s for s in (judge(tmap, layout) for judge in group) if s is not None][:1]

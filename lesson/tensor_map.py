@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lesson.errors import TensorMapError
-from lesson.tensor_map_array import ArrayLayout, dtype_of, read_layout
+from lesson.tensor_map_array import ArrayLayout, dtype_of, read_layout, without_slices
 from lesson.tensor_map_broken import ARGUMENTS, BrokenRule
 from lesson.tensor_map_enums import DType, Interleave, L2Promotion, OobFill, Swizzle, choose
 from lesson.tensor_map_rules import RULES
@@ -108,19 +108,23 @@ class TensorMap:
 
         Shape, strides and start are the array's own; `box` counts elements, innermost first. Name
         `dtype` where the array only holds the bits (uint16 for BFLOAT16, float32 for TFLOAT32).
-        Raises TensorMapError where no map can say what the array is: its innermost dimension has
-        gaps, or its elements are no type of a map. Other rules wait for `check`.
+        Under interleave the array's innermost dimension is one slice of channels, and no dimension
+        of the map. Raises TensorMapError where no map can say what the array is: its innermost
+        dimension has gaps, or its elements are no type of a map. Other rules wait for `check`.
         """
         layout = read_layout(array)
         chosen = _element_type(layout, dtype)
         _refuse_gaps(layout)
+        interleave = choose(Interleave, "interleave", interleave)
+        if interleave.slice_nbytes:
+            layout = without_slices(layout, interleave.slice_nbytes)
         return cls(
             dtype=chosen,
             dims=layout.shape[::-1],
             strides_bytes=layout.strides_bytes[:-1][::-1],
             box=box,
             element_strides=element_strides,
-            interleave=interleave,  # type: ignore[arg-type]
+            interleave=interleave,
             swizzle=swizzle,  # type: ignore[arg-type]
             l2_promotion=l2_promotion,  # type: ignore[arg-type]
             oob_fill=oob_fill,  # type: ignore[arg-type]

@@ -51,6 +51,25 @@ class ArrayLayout:
         return replace(self, shape=self.shape[::-1], strides_bytes=self.strides_bytes[::-1])
 
 
+def without_slices(layout: ArrayLayout, slice_nbytes: int) -> ArrayLayout:
+    """The layout that an interleaved map speaks of: the innermost dimension is one slice.
+
+    Raises TensorMapError where it is not, or where slices do not touch.
+    """
+    row = layout.shape[-1:] == (slice_nbytes // layout.itemsize,)
+    if not row or layout.strides_bytes[-2:] not in (
+        (slice_nbytes, layout.itemsize),
+        (layout.itemsize,),
+    ):
+        raise TensorMapError(
+            f"the innermost dimension of an array under interleave {slice_nbytes}B must be a slice "
+            f"of {slice_nbytes // layout.itemsize} channels, one slice behind the other, got shape "
+            f"{layout.shape} with strides {layout.strides_bytes}. Lay the channels out in slices: "
+            "NC/8HWC8."
+        )
+    return replace(layout, shape=layout.shape[:-1], strides_bytes=layout.strides_bytes[:-1])
+
+
 def dense_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
     """Strides in bytes of a gapless row-major array, outermost first."""
     return tuple(itemsize * math.prod(shape[k + 1 :]) for k in range(len(shape)))

@@ -63,6 +63,11 @@ class Interleave(Enum):
     INTERLEAVE_16B = "16B"
     INTERLEAVE_32B = "32B"
 
+    @property
+    def slice_nbytes(self) -> int:
+        """Bytes of the channels that lie together, which dimension 0 counts; 0 without."""
+        return int(self.value[:2]) if self is not Interleave.NONE else 0
+
 
 class Swizzle(Enum):
     """Permutation of 16-byte units in shared memory, `CUtensorMapSwizzle`."""

@@ -187,3 +187,11 @@ def test_the_doctor_answers_for_any_map_at_all(data, array):
         *(data.draw(numbers) for _ in range(4)),
     )
     assert str(explain(tmap, array)).startswith((ACCEPTED, REFUSED))
+
+
+def test_an_interleaved_map_of_its_own_array_raises_no_suspicion():
+    images = np.zeros((2, 3, 5, 8, 8), np.float16)
+    for box in ((8, 4, 1, 2), None):
+        found = explain(images, box=box, interleave="16B")
+        assert found.accepted
+        assert found.suspicions == ()

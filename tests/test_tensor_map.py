@@ -248,3 +248,25 @@ def test_what_is_no_number_of_the_driver_s_never_reaches_it(driver, changes):
     with pytest.raises(TensorMapError):
         encode(TensorMap(**legal | changes))
     assert fake.calls == []
+
+
+def test_an_interleaved_array_has_a_dimension_more_than_its_map():
+    images = np.zeros((2, 3, 5, 7, 8), np.float16)
+    tmap = TensorMap.from_array(images, (8, 4, 1, 2), interleave="16B")
+    assert tmap.dims == (7, 5, 3, 2)
+    assert tmap.strides_bytes == (7 * 16, 5 * 7 * 16, 3 * 5 * 7 * 16)
+    assert check(tmap) == []
+    window = TensorMap.from_array(images[:, :, 1:, 2:], (8, 4, 1, 2), interleave="16B")
+    assert (window.dims, window.address) == ((5, 4, 3, 2), 7 * 16 + 2 * 16)
+
+
+@pytest.mark.parametrize("shape, interleave", [((2, 3, 5, 8), "32B"), ((2, 3, 5, 9), "16B")])
+def test_an_innermost_dimension_that_is_no_slice_has_no_interleaved_map(shape, interleave):
+    with pytest.raises(TensorMapError, match=f"under interleave {interleave} must be a slice of"):
+        TensorMap.from_array(np.zeros(shape, np.float16), (8, 1, 1), interleave=interleave)
+
+
+def test_slices_that_do_not_touch_have_no_interleaved_map():
+    wide = np.zeros((2, 3, 5, 16), np.float16)
+    with pytest.raises(TensorMapError, match="one slice behind the other, got shape"):
+        TensorMap.from_array(wide[..., :8], (8, 1, 1), interleave="16B")

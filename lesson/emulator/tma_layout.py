@@ -27,12 +27,11 @@ from functools import lru_cache
 import numpy as np
 
 from lesson.errors import UnsupportedPtx
-from lesson.tensor_map import Interleave, OobFill, TensorMap
+from lesson.tensor_map import OobFill, TensorMap
 
 UNIT_NBYTES = 16
 SWIZZLE_PERIOD_NBYTES = 1024
 _SWIZZLE_BITS = {0: 0, 32: 1, 64: 2, 128: 3}
-_SLICE_NBYTES = {Interleave.NONE: 0, Interleave.INTERLEAVE_16B: 16, Interleave.INTERLEAVE_32B: 32}
 _NAN_FILL = 0x7FF7
 
 
@@ -83,7 +82,7 @@ def geometry(tmap: TensorMap) -> Geometry:
 
 def _geometry(tmap: TensorMap) -> Geometry:
     _refuse_what_is_not_modelled(tmap)
-    slice_nbytes = _SLICE_NBYTES[tmap.interleave]
+    slice_nbytes = tmap.interleave.slice_nbytes
     dims, strides_bytes = tmap.dims, (tmap.itemsize, *tmap.strides_bytes)
     steps = (1, *tmap.element_strides[1:])
     counts = tuple(-(-b // e) for b, e in zip(tmap.box, steps, strict=True))
