@@ -1,20 +1,21 @@
 """Instructions of the barriers of a block and of a cluster.
 
 PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier, bar.red,
-barrier.cluster"; who may go on is decided in `barriers`. Threads that may not are parked. `.aligned`
-only promises what is not needed here, and so do the semantics of barrier.cluster: memory is the same
-for all at once.
+barrier.cluster"; who may go on is decided in `barriers`. Threads that may not are parked.
+`.aligned` only promises what is not needed here, and so do the semantics of barrier.cluster: memory
+is the same for all at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson.emulator.barriers import BARRIERS
+from lesson.emulator.barriers import BARRIERS, NamedBarriers
 from lesson.emulator.isa import Control, Step, control, step, unsupported
-from lesson.emulator.lanes import EMPTY, Bits, Mask
+from lesson.emulator.lanes import EMPTY, Bits, Mask, Values
 from lesson.emulator.operands import FunctionBuilder, Read, Write
 from lesson.emulator.ptx import Instr, Operand
 from lesson.emulator.simt import Group, Parked
@@ -96,16 +97,19 @@ class Arrival:
         return released
 
 
+_RESULTS: dict[str, Callable[[NamedBarriers], Values]] = {
+    "popc": lambda barriers: barriers.popc.flatten(),
+    "and": lambda barriers: (barriers.popc == barriers.threads).reshape(-1),
+    "or": lambda barriers: (barriers.popc > 0).reshape(-1),
+}
+
+
 def _waiting(arrival: Arrival, finish: Write | None, result: str) -> Control:
     """bar.sync, or bar.red if there is a result to write."""
 
     def write_result(m: Machine, R: list, mask: Mask | None) -> None:
         if finish is not None:
-            barriers = m.named_barriers
-            yes, asked = barriers.popc.reshape(-1), barriers.threads.reshape(-1)
-            finish(
-                R, yes.copy() if result == "popc" else yes == asked if result == "and" else yes > 0, mask
-            )
+            finish(R, _RESULTS[result](m.named_barriers), mask)
 
     def sync(m: Machine, group: Group) -> bool:
         mask, R = group.mask, group.R
@@ -148,7 +152,7 @@ def build_sync(instr: Instr, f: FunctionBuilder) -> Control:
 @control(*_names("red"))
 def build_red(instr: Instr, f: FunctionBuilder) -> Control:
     target, number, *counts, said = instr.operands
-    result = next((mod for mod in instr.mods if mod in ("popc", "and", "or")), "")
+    result = next((mod for mod in instr.mods if mod in _RESULTS), "")
     if not result or len(counts) > 1:
         raise unsupported(instr)
     write = f.write(target, "u32" if result == "popc" else "pred")
