@@ -75,7 +75,7 @@ def load(x: int, y: int, expected_bytes: int | None, target: targets.Name) -> Ou
     box = np.zeros((height, width), np.float32)
     args = [_map_of(new_matrix()), np.int32(x), np.int32(y), np.int32(nbytes), box]
     says = _attempt("loadBox", args, target)
-    what = f"load  at x {x}, y {y}, waiting for {nbytes} bytes: {says}"
+    what = f"load at x {x}, y {y}, waiting for {nbytes} bytes:\n    {says}"
     return Outcome(what, box if says == "done" else None)
 
 
@@ -84,7 +84,7 @@ def store(x: int, y: int, target: targets.Name) -> Outcome:
     matrix = new_matrix()
     args = [_map_of(matrix), np.int32(x), np.int32(y), np.float32(STORED)]
     says = _attempt("storeBox", args, target)
-    return Outcome(f"store at x {x}, y {y}: {says}", matrix if says == "done" else None)
+    return Outcome(f"store at x {x}, y {y}:\n    {says}", matrix if says == "done" else None)
 
 
 def _attempt(kernel: str, args: list[object], target: targets.Name) -> str:

@@ -126,4 +126,5 @@ class Picture:
             f'<img src="data:image/png;base64,{data}" alt="{html.escape(self.alt)}" width="{width}"'
             ' style="max-width: 100%; height: auto;">'
         )
-        return {"text/html": f"<figure>{image}</figure>", "text/plain": self.alt}
+        # The first line is what JupyterLab shows of an output that is folded: no answer, no pixels.
+        return {"text/html": f"<figure>\n{image}\n</figure>", "text/plain": self.alt}

@@ -1,4 +1,4 @@
-"""What comes of a kernel that may be broken: one sentence, from a run in the emulator.
+"""What comes of a kernel that may be broken, in words, from a run in the emulator.
 
 Does: tells right, wrong, faulting and hanging runs apart, names the line, and for a hang what the
 barrier still waits for.
@@ -17,7 +17,10 @@ WHEN = {"eager": "at once", "late": "as late as they can", "random": "at random 
 
 
 def of(kernel: TileKernel, schedule: str) -> str:
-    """Runs the kernel on a new matrix; `schedule` says when copies land."""
+    """Runs the kernel on a new matrix; `schedule` says when copies land.
+
+    The first line gives nothing away: it is what JupyterLab shows of an output that is folded.
+    """
     story = barrier_story.Story()
     try:
         run = targets.run_tile_kernel(
@@ -39,7 +42,7 @@ def of(kernel: TileKernel, schedule: str) -> str:
 
 
 def _sentence(schedule: str, what: str) -> str:
-    return f"If copies land {WHEN[schedule]}: {what}"
+    return f"If copies land {WHEN[schedule]}:\n    {what}"
 
 
 def _waiting(hang: Hang, story: barrier_story.Story) -> str:

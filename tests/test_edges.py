@@ -10,7 +10,7 @@ from lesson.targets import Name
 
 def test_a_box_over_the_right_edge_arrives_with_zeros_outside():
     outcome = edges.load(8, 0, None, Name.EMULATOR)
-    assert outcome.says == "load  at x 8, y 0, waiting for 256 bytes: done"
+    assert outcome.says == "load at x 8, y 0, waiting for 256 bytes:\n    done"
     np.testing.assert_array_equal(outcome.values[:, :5], edges.new_matrix()[:, 8:13])
     np.testing.assert_array_equal(outcome.values[:, 5:], 0)
 
@@ -29,13 +29,13 @@ def test_a_start_off_the_16_bytes_is_an_illegal_instruction():
 
 def test_waiting_for_the_inner_bytes_of_a_box_over_the_edge_hangs():
     assert edges.load(8, 0, 160, Name.EMULATOR).says == (
-        "load  at x 8, y 0, waiting for 160 bytes: hang"
+        "load at x 8, y 0, waiting for 160 bytes:\n    hang"
     )
 
 
 def test_a_store_may_not_start_at_row_minus_one():
     outcome = edges.store(0, -1, Name.EMULATOR)
-    assert outcome.says == "store at x 0, y -1: illegal instruction"
+    assert outcome.says == "store at x 0, y -1:\n    illegal instruction"
     assert outcome.values is None
 
 

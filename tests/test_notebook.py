@@ -155,6 +155,16 @@ def test_every_prediction_is_followed_by_a_folded_cell_that_answers_it():
     assert predictions >= 12
 
 
+def test_what_a_folded_output_shows_gives_no_answer_away():
+    """JupyterLab shows the first line of an output that is folded."""
+    for cell in code_cells():
+        if "answer" in cell["metadata"].get("tags", []) and cell["outputs"]:
+            data = cell["outputs"][0].get("data", {})
+            shown = "".join(data.get("text/html", cell["outputs"][0].get("text", "")))
+            first = shown.split("\n")[0]
+            assert first == "<figure>" or first.endswith(":"), first
+
+
 def test_every_picture_has_alt_text_and_the_same_words_for_a_terminal():
     pictures = 0
     for cell in code_cells():

@@ -2,10 +2,15 @@
 
 import pytest
 
-from lesson import barrier_story, outcome
+from lesson import barrier_story, outcome, snippets
 from lesson.kernel_source import TileKernel
 
 WAIT = "bar.wait(cuda::std::move(token));"
+
+
+def line_of(text: str) -> str:
+    lines = snippets.lesson_source().lines
+    return f"line {1 + next(i for i, line in enumerate(lines) if text in line)}"
 
 
 def outcome_of(region: str, old: str, new: str, schedule: str = "eager") -> str:
@@ -14,7 +19,8 @@ def outcome_of(region: str, old: str, new: str, schedule: str = "eager") -> str:
 
 def test_too_many_announced_bytes_hang_and_the_missing_bytes_are_named():
     assert outcome_of("issue-tma", "sizeof(tile)", "2 * sizeof(tile)") == (
-        "If copies land at once: hang. 4096 threads wait, the first at tma_tile.cu line 118."
+        "If copies land at once:\n    hang. 4096 threads wait, the first at tma_tile.cu"
+        f" {line_of(WAIT)}."
         " The barrier of the first block still waits for 0 arrivals and 16384 bytes."
     )
 
@@ -26,17 +32,17 @@ def test_a_missing_arrival_hangs_and_is_named():
 
 def test_without_the_wait_the_schedule_decides():
     assert outcome_of("kernel", WAIT, "__syncthreads();") == (
-        "If copies land at once: all bits are right."
+        "If copies land at once:\n    all bits are right."
     )
     late = outcome_of("kernel", WAIT, "__syncthreads();", "late")
-    assert late.startswith("If copies land as late as they can: 65")
+    assert late.startswith("If copies land as late as they can:\n    65")
     assert late.endswith("of 65536 elements are wrong.")
 
 
 def test_a_start_off_the_16_bytes_is_the_illegal_instruction_of_the_chip_with_its_line():
     said = outcome_of("issue-tma", "{tileX, tileY}", "{tileX / kTileWidth, tileY}")
-    assert said.startswith("If copies land at once: illegal instruction, ")
-    assert "tma_tile.cu line 107" in said
+    assert said.startswith("If copies land at once:\n    illegal instruction, ")
+    assert f"tma_tile.cu {line_of('cp_async_bulk_tensor(')}" in said
 
 
 @pytest.fixture(scope="module")
