@@ -13,6 +13,7 @@ from lesson.emulator import (
     isa_mbarrier,
     isa_memory,
     isa_move,
+    isa_store_async,
     isa_tensor,
     isa_warp,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "isa_mbarrier",
     "isa_memory",
     "isa_move",
+    "isa_store_async",
     "isa_tensor",
     "isa_warp",
 ]

@@ -114,6 +114,4 @@ class Atomic:
 
 @step("atom", "red")
 def build_atomic(instr: Instr, f: FunctionBuilder) -> Step:
-    if instr.mods[:1] == ("async",):
-        raise unsupported(instr)
     return Atomic(instr, f).run

@@ -194,7 +194,7 @@ def _param_value(m: Machine, instr: Instr, at: int, size: int) -> Values:
 @step("st")
 def build_st(instr: Instr, b: FunctionBuilder) -> Step:
     """`st{.space}{.vec}.type [a], b`."""
-    if instr.mods[:1] == ("async",) or instr.mods[:1] == ("bulk",):
+    if instr.mods[:1] == ("bulk",):
         raise unsupported(instr)
     space, kind, count = parts_of(instr)
     address, source = instr.operands[:2]

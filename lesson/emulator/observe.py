@@ -28,9 +28,9 @@ class Copy:
     """One asynchronous copy, from its issue to its landing.
 
     `kind`: load, store, reduce, prefetch (tensor map); bulk_load, bulk_store, bulk_reduce,
-    bulk_shared (one dimension, the last from one block's shared memory to another's); cp_async (one
-    record for all lanes of an instruction). `lane` issued it, `lanes` are all lanes that did.
-    `block`: block of the batch whose shared memory it touches (the destination of a load, which
+    bulk_shared (one dimension, the last from one block's shared memory to another's); st_async (a
+    register, `op` where it reduces); cp_async (one record for all lanes of an instruction). `lane`
+    issued it, `lanes` are all lanes that did. `block`: block of the batch whose shared memory it touches (the destination of a load, which
     under multicast or in a cluster need not be the issuer's). Shared range: bytes [`smem_start`,
     `smem_stop`) of the flat shared array; of cp_async, `smem_index` has the first byte a lane and
     `nbytes` is what each lane writes. `global_start`: arena index of the first byte, or of the base
@@ -56,6 +56,7 @@ class Copy:
     op: str | None = None
     lanes: Lanes = field(default_factory=lambda: np.zeros(0, np.int64))
     groups: Index = field(default_factory=lambda: np.zeros(0, np.int64))
+    barrier_index: Index | None = None
     smem_index: Index | None = None
     global_index: Index | None = None
     has_landed: bool = False

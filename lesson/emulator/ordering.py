@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from lesson.emulator.ptx import Instr
 
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
-LOADS = ("load", "bulk_load", "bulk_shared")
+LOADS = ("load", "bulk_load", "bulk_shared", "st_async")
 STORES = ("store", "reduce", "bulk_store", "bulk_reduce", "bulk_shared")
 
 

@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from lesson.emulator.windows import SHARED_FIRST
+
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
 
 Values = NDArray[np.generic]
 SM_COUNT = 132
 """Multiprocessors of an H200."""
+RESERVED_GROUPS = 0x200
+"""Where cooperative groups would keep their state. Its address may be taken; nothing lies there."""
 
 CLOCKS = frozenset(
     {"%clock", "%clock_hi", "%clock64", "%globaltimer", "%globaltimer_lo", "%globaltimer_hi"}
@@ -130,5 +134,10 @@ SPECIALS: dict[str, Callable[[Machine, str], Values]] = {
     "dynamic_smem_size": lambda m, axis: _uniform(m.shape.dynamic_nbytes),
     "total_smem_size": _shared_total,
     "aggr_smem_size": _shared_total,
+    "reserved_smem_offset_begin": lambda m, axis: _uniform(0),
+    "reserved_smem_offset_0": lambda m, axis: _uniform(0),
+    "reserved_smem_offset_1": lambda m, axis: _uniform(RESERVED_GROUPS),
+    "reserved_smem_offset_end": lambda m, axis: _uniform(SHARED_FIRST),
+    "reserved_smem_offset_cap": lambda m, axis: _uniform(SHARED_FIRST),
     "current_graph_exec": lambda m, axis: _uniform(0, np.uint64),
 }
