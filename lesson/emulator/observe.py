@@ -30,14 +30,15 @@ class Copy:
     `kind`: load, store, reduce, prefetch (tensor map); bulk_load, bulk_store, bulk_reduce,
     bulk_shared (one dimension, the last from one block's shared memory to another's); st_async (a
     register, `op` where it reduces); cp_async (one record for all lanes of an instruction). `lane`
-    issued it, `lanes` are all lanes that did. `block`: block of the batch whose shared memory it touches (the destination of a load, which
-    under multicast or in a cluster need not be the issuer's). Shared range: bytes [`smem_start`,
-    `smem_stop`) of the flat shared array; of cp_async, `smem_index` has the first byte a lane and
-    `nbytes` is what each lane writes. `global_start`: arena index of the first byte, or of the base
-    of the tensor (cp_async: `global_index`, a lane each). `source_start`: flat shared index that
-    bulk_shared reads. `barrier`: flat shared byte index of the mbarrier that it completes on, or
-    -1. `groups`: the number of the bulk or cp.async group of each of `lanes`, or -1. `map_space`:
-    where the tensor map lies (param, const, global).
+    issued it, `lanes` are all lanes that did. `block`: block of the batch whose shared memory it
+    touches (the destination of a load, which under multicast or in a cluster need not be the
+    issuer's). Shared range: bytes [`smem_start`, `smem_stop`) of the flat shared array; of
+    cp_async, `smem_index` has the first byte a lane and `nbytes` is what each lane writes.
+    `global_start`: arena index of the first byte, or of the base of the tensor (cp_async:
+    `global_index`, a lane each). `source_start`: flat shared index that bulk_shared reads.
+    `barrier`: flat shared byte index of the mbarrier that it completes on, or -1. `groups`: the
+    number of the bulk or cp.async group of each of `lanes`, or -1. `map_space`: where the tensor
+    map lies (param, const, global).
     """
 
     id: int
