@@ -15,7 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.gpu.tma_questions import Case, memory_before
+from tests.gpu.tma_memory import memory_before
+from tests.gpu.tma_questions import Case
 
 EDGES = Path(__file__).parent / "data" / "edges"
 Arrays = dict[str, np.ndarray]

@@ -11,7 +11,7 @@ from lesson.emulator import launch, tma
 from lesson.errors import TensorMapError
 from tests.conformance.outcome import answer_of, same_ending
 from tests.conformance.tensor_copies import BLOCK, SMEM_NBYTES, kernel
-from tests.gpu.tma_questions import box_nbytes
+from tests.gpu.tma_memory import box_nbytes
 from tests.recorded_edges import Edges
 from tests.recorded_maps import SHARED_BASE, recorded_map
 

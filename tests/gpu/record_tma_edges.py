@@ -7,7 +7,8 @@ or reduction a row) and `edges.npz` (`shared_i`: shared memory after a load; `ch
 `values_i`: the global bytes that a copy changed) under DIR, and prints a few lines. Needs numpy,
 CuPy and cuda.bindings. A copy that faults costs a child process, no more.
 
-With `--random` it also asks for the random encodes of that script under fresh seeds.
+With `--random` it also asks for the random encodes of that script under fresh seeds; with `--open`
+only for what is still unanswered (`tma_open_questions.py`).
 What it does not ask: im2col maps, gather4 and scatter4 (not on sm_90), multicast.
 """
 
@@ -26,16 +27,14 @@ from typing import Any
 
 import numpy as np
 
+from tests.gpu import tma_open_questions
+from tests.gpu.tma_memory import GLOBAL_NBYTES, SHARED_NBYTES, box_nbytes, memory_before
 from tests.gpu.tma_questions import (
-    GLOBAL_NBYTES,
-    SHARED_NBYTES,
     SIZE,
     Case,
     box_limit_families,
-    box_nbytes,
     encode_list,
     load_list,
-    memory_before,
     store_list,
 )
 
@@ -199,9 +198,16 @@ class Child:
             self.process = None
 
 
-def record_encodes(gpu: Gpu, out: Path, oracle: str | None) -> None:
-    """Asks the encoder; the largest box of each family is found by bisection."""
-    rows = [case | dict(result=gpu.encode(case)[0]) for case in encode_list()]
+def record_encodes(gpu: Gpu, out: Path, cases: list[Case]) -> None:
+    """Asks the encoder."""
+    rows = [case | dict(result=gpu.encode(case)[0]) for case in cases]
+    (out / "edges_encode.json").write_text(json.dumps(rows))
+    print("encodes", len(rows), "accepted", sum(r["result"] == "CUDA_SUCCESS" for r in rows))
+
+
+def largest_boxes(gpu: Gpu) -> list[Case]:
+    """The largest box that the driver takes of each family, and the next, found by bisection."""
+    found = []
     for name, family in box_limit_families().items():
         cases = [c for c in map(family, range(256, 65536)) if c]
         low, high = 0, len(cases) - 1
@@ -210,24 +216,25 @@ def record_encodes(gpu: Gpu, out: Path, oracle: str | None) -> None:
             fits = gpu.encode(cases[middle])[0] == "CUDA_SUCCESS"
             low, high = (middle, high) if fits else (low, middle)
         for case in (cases[low], cases[high]):
-            rows.append(case | dict(family=name, result=gpu.encode(case)[0]))
-            print(name, math.prod(case["box"]) * SIZE[case["dtype"]], rows[-1]["result"])
-    if oracle:
-        spec = importlib.util.spec_from_file_location("oracle_tma", oracle)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for seed in range(100, 110):
-            rng = random.Random(seed)
-            for i in range(600):
-                case = module.random_map(rng, i % 3 == 0)
-                rows.append(case | dict(seed=seed, result=gpu.encode(case)[0]))
-    (out / "edges_encode.json").write_text(json.dumps(rows))
-    print("encodes", len(rows), "accepted", sum(r["result"] == "CUDA_SUCCESS" for r in rows))
+            found.append(case | dict(family=name))
+            print(name, math.prod(case["box"]) * SIZE[case["dtype"]])
+    return found
 
 
-def record_copies(out: Path) -> None:
-    """Runs every load, store, reduction and prefetch of the lists, on a few child processes."""
-    cases = load_list() + store_list()
+def random_maps(oracle: str) -> list[Case]:
+    """The random maps of the oracle's script under ten fresh seeds."""
+    spec = importlib.util.spec_from_file_location("oracle_tma", oracle)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found = []
+    for seed in range(100, 110):
+        rng = random.Random(seed)
+        found += [module.random_map(rng, i % 3 == 0) | dict(seed=seed) for i in range(600)]
+    return found
+
+
+def record_copies(out: Path, cases: list[Case]) -> None:
+    """Runs every load, store, reduction and prefetch, on a few child processes."""
     children: Queue[Child] = Queue()
     for _ in range(WORKERS):
         children.put(Child())
@@ -260,10 +267,18 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--random", help="the oracle's tma.py, for fresh random encodes")
+    parser.add_argument("--open", action="store_true", help="only what is still unanswered")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    record_encodes(Gpu(), options.out, options.random)
-    record_copies(options.out)
+    gpu = Gpu()
+    if options.open:
+        record_encodes(gpu, options.out, tma_open_questions.encode_list())
+        record_copies(options.out, tma_open_questions.copy_list())
+        return
+    maps = encode_list() + largest_boxes(gpu)
+    maps += random_maps(options.random) if options.random else []
+    record_encodes(gpu, options.out, maps)
+    record_copies(options.out, load_list() + store_list())
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from lesson.tensor_map import check
-from tests.gpu.tma_questions import Case, memory_before
+from tests.gpu.tma_memory import memory_before
+from tests.gpu.tma_questions import Case
 from tests.recorded_edges import EDGES, pack, unpack
 from tests.recorded_maps import recorded_map
 

@@ -2,17 +2,14 @@
 
 A case holds the parameters of `cuTensorMapEncodeTiled` by the tails of the driver's names, and for
 a copy `op`, the start `at`, `shared_offset`, `insn_rank` (where the instruction's rank is not the
-map's) and `data` ("words": special float32 patterns). `record_tma_edges.py` asks; nothing here
+map's) and `data` (what memory holds, see `tma_memory.py`). `record_tma_edges.py` asks; nothing here
 needs a GPU.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 SIZE = dict(
     UINT8=1, UINT16=2, UINT32=4, INT32=4, UINT64=8, INT64=8, FLOAT16=2, FLOAT32=4,
@@ -22,8 +19,6 @@ PACKED = ("16U4_ALIGN8B", "16U4_ALIGN16B", "16U6_ALIGN16B")
 SWIZZLES = ("NONE", "32B", "64B", "128B")
 ATOMS = ("128B_ATOM_32B", "128B_ATOM_32B_FLIP_8B", "128B_ATOM_64B")
 OPS = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
-GLOBAL_NBYTES = 1 << 18
-SHARED_NBYTES = 32768
 Case = dict[str, Any]
 
 
@@ -138,20 +133,6 @@ def addresses_and_sizes() -> list[Case]:
 
 
 # ---------------------------------------------------------------- what to ask of the engine
-
-
-def special_words() -> np.ndarray:
-    """2048 float32 patterns: zeros, denormals, ties of TF32, infinities, NaNs, and random ones."""
-    rng = np.random.default_rng(76)
-    edges = [0, 1, 0xFFF, 0x1000, 0x1001, 0x2000, 0x3000, 0x7FFFFF, 0x7FF000, 0x800000, 0x800FFF,
-             0x801000, 0x803000, 0x3F801000, 0x3F803000, 0x3F800FFF, 0x7F7FFFFF, 0x7F7FF000,
-             0x7F7FEFFF, 0x7F7FF001, 0x7F800000, 0x7F800001, 0x7FA00000, 0x7FC00000, 0x7FFFFFFF,
-             0x7F801000, 0x7FFFE000, 0x7FF77FF7]  # fmt: skip
-    words = np.array(edges + [e | 0x80000000 for e in edges], np.uint32)
-    ties = rng.integers(0, 1 << 32, 300, np.uint32) & ~np.uint32(0x1FFF) | np.uint32(0x1000)
-    small = rng.integers(0, 1 << 24, 300, np.uint32) | rng.integers(0, 2, 300, np.uint32) << 31
-    rest = rng.integers(0, 1 << 32, 2048 - len(words) - 600, np.uint32)
-    return np.concatenate([words, ties, small.astype(np.uint32), rest])
 
 
 def load_list() -> list[Case]:
@@ -274,27 +255,3 @@ def far_stores() -> list[Case]:
     out = [a_map(at=at, op="store") for at in ([top, 0], [0, top], [64, 0], [0, 32], [0, -1])]
     starts = ([0, 0], [1, 0], [-4, 0], [0, -1], [64, 0])
     return out + [a_map(at=at, op="prefetch") for at in starts]
-
-
-def memory_before(case: Case) -> tuple[np.ndarray, np.ndarray]:
-    """Global and shared bytes before a case: special floats, or hashed bytes; 0xA5 under a load."""
-    if case.get("data") == "words":
-        words = special_words()
-        before = np.resize(words.view(np.uint8), GLOBAL_NBYTES)
-        shared = np.resize(
-            np.random.default_rng(5).permutation(words).view(np.uint8), SHARED_NBYTES
-        )
-    else:
-        before = np.random.default_rng(11).integers(0, 256, GLOBAL_NBYTES, np.uint8)
-        shared = np.random.default_rng(12).integers(0, 256, SHARED_NBYTES, np.uint8)
-    if case["op"] == "load":
-        shared = np.full(SHARED_NBYTES, 0xA5, np.uint8)
-    return before, shared
-
-
-def box_nbytes(case: Case) -> int:
-    """Bytes that a load counts; elementStrides[0] only counts where channels are interleaved."""
-    steps = case["estrides"] if case["interleave"] != "NONE" else [1, *case["estrides"][1:]]
-    return SIZE[case["dtype"]] * math.prod(
-        -(-b // e) for b, e in zip(case["box"], steps, strict=True)
-    )
