@@ -175,7 +175,12 @@ class CopyEngine:
                 barriers.update((each.detail["index"]).tolist())
             elif each.kind == "group":
                 waits.append(each)
-        chosen = {at for at, (copy, _) in enumerate(self.queue) if copy.barrier in barriers}
+        awaited = {copy.id for each in self.deferred for copy in each.copies} if barriers else ()
+        chosen = {
+            at
+            for at, (copy, _) in enumerate(self.queue)
+            if copy.barrier in barriers or copy.id in awaited
+        }
         for each in waits:
             lanes = each.mask.idx
             for at, (copy, _) in enumerate(self.queue):

@@ -57,7 +57,6 @@ class Copy:
     op: str | None = None
     lanes: Lanes = field(default_factory=lambda: np.zeros(0, np.int64))
     groups: Index = field(default_factory=lambda: np.zeros(0, np.int64))
-    barrier_index: Index | None = None
     smem_index: Index | None = None
     global_index: Index | None = None
     has_landed: bool = False
@@ -65,8 +64,10 @@ class Copy:
 
     @property
     def family(self) -> str:
-        """Which groups it belongs to: those of cp.async, or bulk groups."""
-        return "cp_async" if self.kind == "cp_async" else "bulk"
+        """Which groups it belongs to: those of cp.async, bulk groups, or none."""
+        if self.kind in ("store", "reduce", "bulk_store", "bulk_reduce"):
+            return "bulk"
+        return "cp_async" if self.kind == "cp_async" else ""
 
 
 class Observer:
