@@ -8,6 +8,8 @@ out right, which may have been lucky.
 
 from __future__ import annotations
 
+import textwrap
+
 from lesson import barrier_story, targets
 from lesson.errors import DeviceFault, Hang
 from lesson.kernel_source import TileKernel
@@ -35,14 +37,24 @@ def of(kernel: TileKernel, schedule: str) -> str:
         return _sentence(schedule, f"hang. {_waiting(hang, story)}")
     except DeviceFault as fault:
         words = fault.cuda_error.removeprefix("CUDA_ERROR_").replace("_", " ").lower()
-        return _sentence(schedule, f"{words}, {fault}")
+        return _sentence(schedule, f"{words}: {_without_ptx(fault)}")
     if not run.wrong_elements:
         return _sentence(schedule, "all bits are right.")
     return _sentence(schedule, f"{run.wrong_elements} of {run.output.size} elements are wrong.")
 
 
 def _sentence(schedule: str, what: str) -> str:
-    return f"If copies land {WHEN[schedule]}:\n    {what}"
+    body = textwrap.fill(what, 92, initial_indent="    ", subsequent_indent="    ")
+    return f"If copies land {WHEN[schedule]}:\n{body}"
+
+
+def _without_ptx(fault: DeviceFault) -> str:
+    """The fault's words with the source line only: PTX lines differ from compiler to compiler."""
+    where = getattr(fault, "where", None)
+    if where is None:
+        return str(fault)
+    place = f"{where.file} line {where.line}, block {where.block}, thread {where.thread}"
+    return str(fault).replace(str(where), place)
 
 
 def _waiting(hang: Hang, story: barrier_story.Story) -> str:
