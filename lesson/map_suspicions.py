@@ -185,10 +185,14 @@ def rows_overlap(tmap: TensorMap, layout: ArrayLayout | None) -> Suspicion | Non
 
 def box_beyond_the_tensor(tmap: TensorMap, _layout: ArrayLayout | None) -> Suspicion | None:
     """The box is larger than the tensor, by more than a row's rounding to 16 bytes."""
+    has_slices = tmap.interleave is not Interleave.NONE
     for k, (box, size) in enumerate(zip(tmap.box, tmap.dims, strict=True)):
-        step = 1 if k == 0 else tmap.element_strides[k]
+        if has_slices and k == tmap.rank - 2:
+            continue
+        is_row = k == 0 and not has_slices
+        step = 1 if is_row else tmap.element_strides[k]
         reach = (-(-box // step) - 1) * step + 1
-        unit = max(1, UNIT_NBYTES // tmap.itemsize) if k == 0 else 1
+        unit = max(1, UNIT_NBYTES // tmap.itemsize) if is_row else 1
         if reach > -(-size // unit) * unit:
             return Suspicion(
                 "box-beyond-tensor",
@@ -197,6 +201,19 @@ def box_beyond_the_tensor(tmap: TensorMap, _layout: ArrayLayout | None) -> Suspi
                 f"Lower box_dim[{k}] to {-(-size // unit) * unit}, if no larger tile was meant.",
             )
     return None
+
+
+def slices_without_effect(tmap: TensorMap, _layout: ArrayLayout | None) -> Suspicion | None:
+    """The box asks for several slices of channels: a copy moves one, as recorded."""
+    k = tmap.rank - 2
+    if tmap.interleave is Interleave.NONE or k < 0 or tmap.box[k] == 1:
+        return None
+    return Suspicion(
+        "slices-ignored",
+        f"box_dim[{k}] is {tmap.box[k]}, and under interleave a copy moves one slice of channels, "
+        "whatever the box says there.",
+        "Say 1, and issue a copy a slice.",
+    )
 
 
 def step_without_effect(tmap: TensorMap, _layout: ArrayLayout | None) -> Suspicion | None:
@@ -237,6 +254,7 @@ GROUPS: tuple[tuple[Judge, ...], ...] = (
         rows_overlap,
     ),
     (box_beyond_the_tensor,),
+    (slices_without_effect,),
     (step_without_effect,),
     (swizzle_span_not_filled,),
 )

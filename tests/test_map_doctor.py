@@ -195,3 +195,18 @@ def test_an_interleaved_map_of_its_own_array_raises_no_suspicion():
         found = explain(images, box=box, interleave="16B")
         assert found.accepted
         assert found.suspicions == ()
+
+
+def test_a_box_of_several_slices_is_suspected_for_it_moves_one():
+    images = np.zeros((2, 3, 5, 8, 8), np.float16)
+    (suspicion,) = explain(images, box=(8, 4, 9, 2), interleave="16B").suspicions
+    assert suspicion.kind == "slices-ignored"
+    assert "box_dim[2] is 9, and under interleave a copy moves one slice" in str(suspicion)
+
+
+def test_a_box_of_more_slices_of_a_row_than_there_are_is_suspected():
+    images = np.zeros((2, 3, 5, 7, 8), np.float16)
+    (suspicion,) = explain(images, box=(8, 4, 1, 2), interleave="16B").suspicions
+    assert "box_dim[0] is 8, the tensor has 7" in str(suspicion)
+    stepped = dict(interleave="16B", element_strides=(2, 1, 1, 1))
+    assert explain(images, box=(8, 4, 1, 2), **stepped).suspicions == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 
 from lesson.errors import TensorMapError
 from lesson.tensor_map import DType, Swizzle, TensorMap, accepts, encode
+from tests.recorded_edges import EDGES
 from tests.recorded_maps import cases, recorded_map
 
 pytestmark = pytest.mark.gpu
@@ -42,6 +44,15 @@ def answer(tmap: TensorMap, memory) -> bool:
 
 def test_the_driver_here_answers_the_recorded_maps_as_foreseen(memory):
     maps = [recorded_map(case) for case in cases("encode")]
+    assert [tmap for tmap in maps if answer(tmap, memory) != accepts(tmap)] == []
+
+
+def test_an_h200_answers_the_maps_at_the_edges_as_foreseen(memory):
+    cupy = pytest.importorskip("cupy", reason="CuPy is not installed")
+    if cupy.cuda.Device(0).compute_capability != "90":
+        pytest.skip("the rules at the edges are those of compute capability 9.0")
+    rows = json.loads((EDGES / "edges_encode.json").read_text())
+    maps = [recorded_map(r) for r in rows if "address" not in r and not r.get("null_strides")]
     assert [tmap for tmap in maps if answer(tmap, memory) != accepts(tmap)] == []
 
 
