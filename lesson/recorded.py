@@ -2,11 +2,13 @@
 
 `kernels/evidence/ptx/index.json` lists the recordings: the sha256 of the very text that was
 compiled, the architecture, the NVRTC version, and the file. Text that differs in one character has
-no recording, and the answer says so: an edit needs a compiler. `tests/record_ptx.py` makes them.
+no recording, and the answer says so: an edit needs a compiler. The edits that the notebook itself
+makes are recorded, too, so that it runs to its end. `tests/record_ptx.py` makes the recordings.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 from dataclasses import asdict, dataclass
@@ -53,9 +55,14 @@ def find(source: str, arch: str, folder: Path = FOLDER) -> Recording | None:
     wanted = sha256(source)
     for entry in index(folder):
         if entry.source_sha256 == wanted and entry.arch == arch:
-            text = (folder / entry.file).read_text(encoding="utf-8")
-            return Recording(**{**asdict(entry), "text": text})
+            return Recording(**{**asdict(entry), "text": text_of(entry, folder)})
     return None
+
+
+def text_of(entry: Recording, folder: Path = FOLDER) -> str:
+    """The PTX of a recording."""
+    data = (folder / entry.file).read_bytes()
+    return (gzip.decompress(data) if entry.file.endswith(".gz") else data).decode("utf-8")
 
 
 def refusal(name: str, reason: str) -> CompileError:

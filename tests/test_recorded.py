@@ -11,7 +11,7 @@ import pytest
 from lesson import compile as nvrtc
 from lesson import harness, recorded
 from lesson.errors import CompileError
-from tests.record_ptx import SHIPPED
+from tests.record_ptx import SHIPPED, run_notebook
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_the_recording_is_of_the_source_that_is_shipped(name: str):
 
 def test_recorded_ptx_names_no_path_of_a_machine():
     for entry in recorded.index():
-        text = (recorded.FOLDER / entry.file).read_text()
+        text = recorded.text_of(entry)
         files = re.findall(r'^\s*\.file\s+\d+\s+"([^"]*)"', text, re.MULTILINE)
         assert files
         assert not [path for path in files if path.startswith(("/", ".")) or ":" in path]
@@ -88,3 +88,10 @@ def test_serving_a_recording_imports_nothing_of_cuda(no_nvrtc: None, monkeypatch
     monkeypatch.setattr(builtins, "__import__", guarded)
     kernel = harness.kernel_source()
     assert nvrtc.to_ptx(kernel.text, name=kernel.name).recorded
+
+
+@pytest.mark.slow
+def test_without_nvrtc_the_whole_notebook_runs_from_recordings(no_nvrtc: None, monkeypatch):
+    """Fails after an edit of a kernel or a cell: run `python -m tests.record_ptx`."""
+    monkeypatch.setenv("LESSON_TARGET", "emulator")
+    assert "round trip: PASS. 65536 elements" in run_notebook()
