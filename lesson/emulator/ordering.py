@@ -34,16 +34,17 @@ STORES = ("store", "reduce", "bulk_store", "bulk_reduce", "bulk_shared")
 
 
 class Ordering(Observer):
-    """The checks of one launch. `notes` is what they found."""
+    """The checks of one launch. `notes`: what they found; `copies`: all that were issued, by blocks `issuers`."""
 
     def __init__(self) -> None:
         self.notes = Notes()
         self.copies: list[Copy] = []
+        self.issuers: list[int] = []
         self.m: Machine | None = None
 
     def begin_launch(self, m: Machine) -> None:
         self.notes = Notes()
-        self.copies = []
+        self.copies, self.issuers = [], []
         self.global_shadow = GlobalShadow(m, self.notes)
         self.unit = narrowest_store(m)
 
@@ -52,7 +53,7 @@ class Ordering(Observer):
         domain_lanes = m.padded_threads * m.cluster_nblocks
         self.clocks = clocks = Clocks(m.nlanes, domain_lanes)
         self.barriers = Barriers(m, clocks, self.notes)
-        self.shadow = SharedShadow(m, clocks, self.notes, self.unit)
+        self.shadow = SharedShadow(m, clocks, self.notes, self.barriers, self.unit)
         self.groups = Groups(m, clocks, self.notes, self.shadow)
         self.life = Life(m, clocks, self.notes, self.barriers)
         self.places = Places(m, self.notes)
@@ -85,7 +86,8 @@ class Ordering(Observer):
         is_atomic = kind == "atomic"
         if is_atomic or not STRONG.isdisjoint(instr.mods):
             self._strong(lanes)
-            self.shadow.write(instr, lanes, index, nbytes, True) if kind != "read" else None
+            if kind != "read":
+                self.shadow.write(instr, lanes, index, nbytes, True)
         elif kind == "write":
             self.shadow.write(instr, lanes, index, nbytes, False)
         else:
@@ -199,6 +201,7 @@ class Ordering(Observer):
     # ------------------------------------------------------------------------------------ copies
     def copy_issued(self, m: Machine, copy: Copy) -> None:
         self.copies.append(copy)
+        self.issuers.append(m.first_block + copy.lane // m.padded_threads)
         if copy.map_space == "global" and not self.map_fenced[copy.lane // m.padded_threads]:
             self.notes.add(m, "map-pointer-unfenced", copy.instr, copy.lane, copy=copy)
         if copy.kind == "cp_async":

@@ -40,7 +40,11 @@ class Phase:
 
 @dataclass(slots=True, eq=False)
 class Barrier:
-    """One mbarrier, from its init on. `number` counts completed phases, `column` is its pseudo-agent."""
+    """One mbarrier, from its init on. `number` counts completed phases, `column` is its pseudo-agent.
+
+    `waits`: of each lane the last wait that let it go, the number of phases completed then, and the step.
+    `issued_at`: the step at which the first copy of a phase (by the number that it completes) was issued.
+    """
 
     index: int
     block: int
@@ -58,10 +62,9 @@ class Barrier:
     number: int = 0
     last: Phase | None = None
     dropped: int = 0
-    waits: dict[int, tuple[Instr, int]] = field(default_factory=dict)
-    last_wait: Instr | None = None
+    waits: dict[int, tuple[Instr, int, int]] = field(default_factory=dict)
+    issued_at: dict[int, int] = field(default_factory=dict)
     copies_ever: int = 0
-    overwritten: Instr | None = None
 
 
 class Barriers:
@@ -71,6 +74,8 @@ class Barriers:
         self.m, self.clocks, self.notes = m, clocks, notes
         self.at: dict[int, Barrier] = {}
         self.initialised_by: dict[int, list[Barrier]] = {}
+        self.by_column: dict[tuple[int, int], Barrier] = {}
+        self.trivial: dict[int, Instr] = {}
 
     def new_phase(self) -> Phase:
         return Phase(np.zeros(self.clocks.domain_lanes, np.int32))
@@ -83,7 +88,7 @@ class Barriers:
             clocks, before = self.clocks, self.at.get(at)
             block = at // self.m.shared_stride
             domain = int(clocks.domain[lane])
-            if before is not None and before.is_live and before.overwritten is None:
+            if before is not None and before.is_live:
                 self.notes.add(self.m, "barrier-reinit", instr, lane, before.init, index=at)
             column = clocks.new_column(domain) if before is None else before.column
             stamp = int(clocks.clock[lane])
@@ -92,7 +97,7 @@ class Barriers:
                 clocks.empty(), clocks.empty(),
             )  # fmt: skip
             made.number = 0 if before is None else before.number + 1
-            self.at[at] = made
+            self.at[at] = self.by_column[domain, column] = made
             self.initialised_by.setdefault(lane, []).append(made)
         self.clocks.clock[lanes] += 1
 
@@ -113,7 +118,7 @@ class Barriers:
         if found is None:
             self.notes.add(self.m, "barrier-not-initialised", instr, lane, index=index)
             return None
-        if not found.is_live and found.overwritten is None:
+        if not found.is_live:
             self.notes.add(self.m, "barrier-after-inval", instr, lane, found.init, index=index)
         if not self._knows_init(lane, found):
             self.notes.add(self.m, "barrier-init-unsynced", instr, lane, found.init, index=index)
@@ -201,6 +206,7 @@ class Barriers:
             barrier.now.issued_nbytes += copy.nbytes
             barrier.now.copies.append(copy)
             barrier.copies_ever += 1
+            barrier.issued_at.setdefault(barrier.number + 1, self.m.steps)
         return barrier
 
     def landed(self, index: int, nbytes: int) -> None:
@@ -259,5 +265,23 @@ class Barriers:
                     source = self.clocks.padded(barrier.passed)
                     source.know[barrier.column] = barrier.number
                     self.clocks.acquire(mine, source)
-            barrier.waits.update(dict.fromkeys(mine.tolist(), (instr, barrier.number)))
-            barrier.last_wait = instr
+            lanes_here = mine.tolist()
+            barrier.waits.update(dict.fromkeys(lanes_here, (instr, barrier.number, self.m.steps)))
+            if not barrier.number:
+                self.trivial.update(dict.fromkeys(lanes_here, instr))
+            elif self.trivial:
+                for lane in lanes_here:
+                    self.trivial.pop(lane, None)
+
+    def about(self, lane: int, column: int, stamp: int) -> dict[str, object]:
+        """What a lane that meets the bytes of a copy knows of the copy's barrier."""
+        barrier = self.by_column.get((int(self.clocks.domain[lane]), column))
+        if barrier is None:
+            return {"barrier": -1, "trivial_wait": self.trivial.get(lane)}
+        waited = barrier.waits.get(lane)
+        issued = barrier.issued_at.get(stamp, 0)
+        return {
+            "barrier": barrier.index,
+            "seen": int(self.clocks.know[self.clocks.row[lane], column]),
+            "waited_since_issue": waited is not None and waited[2] >= issued,
+        }

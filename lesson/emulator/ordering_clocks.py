@@ -83,9 +83,7 @@ class Clocks:
         """The same of one lane and many columns."""
         return (self.know[self.row[lane]][columns] >= stamps) | (columns == self.column[lane])
 
-    def lane_sees_fenced(
-        self, lane: int, columns: NDArray, stamps: NDArray
-    ) -> NDArray[np.bool_]:
+    def lane_sees_fenced(self, lane: int, columns: NDArray, stamps: NDArray) -> NDArray[np.bool_]:
         """Whether generic writes of those stamps are fenced on the way to this lane."""
         own = (columns == self.column[lane]) & (self.own_fenced[lane] >= stamps)
         return (self.fenced[self.row[lane]][columns] >= stamps) | own

@@ -33,7 +33,7 @@ class GlobalShadow:
         self.words = m.memory.buffer.views[4]
         self.owner = np.full(size >> WORD_SHIFT, NOBODY, np.int32)
         self.values: np.ndarray | None = None
-        self.instrs: dict[int, Instr] = {}
+        self.writers: dict[int, Instr] = {}
         self.is_exempt = False
         self.mapped = {id(segment) for segment, _ in m.arguments.map_bases}
         self.by_thread: set[int] = set()
@@ -60,6 +60,7 @@ class GlobalShadow:
         for k in range(nbytes >> WORD_SHIFT):
             self._claim(instr, lanes, at + k if k else at, block)
         segment = self.m.memory.segment_of(int(index[0]))
+        self.writers[id(segment)] = instr
         if id(segment) in self.mapped:
             self._remember(lanes, at, nbytes >> WORD_SHIFT, id(segment))
 
@@ -126,6 +127,7 @@ class GlobalShadow:
             lanes = np.full(at.size, copy.lane)
             block = np.full(at.size, copy.lane // self.m.padded_threads + self.m.first_block)
             self._claim(copy.instr, lanes, at, block)
+            self.writers[id(self.m.memory.segment_of(copy.global_start))] = copy.instr
 
     def copy_reads(self, copy: Copy) -> None:
         """A bulk load reads global memory that this kernel's threads may have written."""

@@ -76,7 +76,7 @@ class Life:
             here = block * self.m.padded_threads
             seen = any(
                 number >= phase and here <= who < here + self.m.padded_threads
-                for who, (_, number) in barrier.waits.items()
+                for who, (_, number, _) in barrier.waits.items()
             )
             if not seen and self.barriers.at.get(barrier.index) is barrier:
                 self.notes.add(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lesson.emulator.observe import Copy
+from lesson.emulator.ordering_barriers import Barriers
 from lesson.emulator.ordering_clocks import Clocks, Lanes
 from lesson.emulator.ordering_notes import Notes
 
@@ -29,8 +30,10 @@ MATRIX_NBYTES = 256 << 20
 class SharedShadow:
     """One batch's shared memory, in units of `unit` bytes (the narrowest store of the kernel, at most 4)."""
 
-    def __init__(self, m: Machine, clocks: Clocks, notes: Notes, unit: int) -> None:
-        self.m, self.clocks, self.notes = m, clocks, notes
+    def __init__(
+        self, m: Machine, clocks: Clocks, notes: Notes, barriers: Barriers, unit: int
+    ) -> None:
+        self.m, self.clocks, self.notes, self.barriers = m, clocks, notes, barriers
         self.shift = unit.bit_length() - 1
         nunits = m.shared.u8.size >> self.shift
         self.writer = np.full(nunits, NOBODY, np.int32)
@@ -117,14 +120,17 @@ class SharedShadow:
         other = self.instrs[numbers[unit]]
         if self.notes.known(kind, instr, other):
             return
+        lane, writer, stamp = int(who[k]), int(self.writer[unit]), int(self.written[unit])
+        facts |= self.barriers.about(lane, writer, stamp)
         self.notes.add(
-            self.m, kind, instr, int(who[k]), other, byte=unit << self.shift,
-            writer=int(self.writer[unit]), stamp=int(self.written[unit]),
-            reader=int(self.reader[unit]), **facts,
+            self.m, kind, instr, lane, other, byte=unit << self.shift, writer=writer, stamp=stamp,
+            **facts,
         )  # fmt: skip
 
     # ----------------------------------------------------------------------------- threads write
-    def write(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int, atomic: bool) -> None:
+    def write(
+        self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int, atomic: bool
+    ) -> None:
         """Threads store, or update."""
         clocks = self.clocks
         at, count = self.units(index, nbytes)
@@ -204,7 +210,9 @@ class SharedShadow:
         clocks, lane = self.clocks, copy.lane
         if self.matrix is not None:
             block, offset = divmod(start, self.m.shared_stride)
-            cells = self.matrix[block, offset >> GRANULE_SHIFT : -(-(offset + stop - start) >> GRANULE_SHIFT)]
+            cells = self.matrix[
+                block, offset >> GRANULE_SHIFT : -(-(offset + stop - start) >> GRANULE_SHIFT)
+            ]
             late = cells.max(axis=0) > row[: clocks.domain_lanes]
             late[clocks.column[lane]] = False
             if late.any():
@@ -245,7 +253,9 @@ class SharedShadow:
             unfenced = by_thread & ~clocks.lane_sees_fenced(lane, writer, written)
             if unfenced.any():
                 first = int(np.flatnonzero(unfenced)[0])
-                self._note("store-unfenced", copy.instr, who, at, first, self.writer_instr, copy=copy)
+                self._note(
+                    "store-unfenced", copy.instr, who, at, first, self.writer_instr, copy=copy
+                )
         self.store[part], self.stored[part] = column, stamp
         self.store_instr[part] = self.number_of(copy.instr)
         self.has_stores = True

@@ -1,0 +1,243 @@
+"""A hang as one finding: why the barrier that everybody waits at never opens.
+
+Reads who waits where (`Hang.waits`) and the sums of the barriers, and names the cause rather than the 256 threads.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lesson.check_scene import Scene
+from lesson.check_words import WORDS
+from lesson.emulator.ordering_barriers import Barrier
+from lesson.emulator.ordering_notes import Note
+from lesson.emulator.progress import Wait
+from lesson.errors import Hang
+from lesson.findings import Finding
+
+
+def explain_hang(error: Hang, scene: Scene) -> Finding:
+    """The finding for a hang."""
+    waits = [wait for wait in error.waits if isinstance(wait, Wait)]
+    if scene.m is None or not waits:
+        return scene.finding(None, "hang", 0, str(error), "Check what each wait needs.")
+    first = min(wait.block for wait in waits)
+    mine = [wait for wait in waits if wait.block == first]
+    on_barriers = [wait for wait in mine if wait.kind == "mbarrier"]
+    others = [wait for wait in mine if wait.kind in ("bar", "cluster", "warp")]
+    for wait in sorted(on_barriers, key=lambda w: _is_spinning(w)):
+        found = _mbarrier(wait, mine, scene)
+        if found is not None:
+            return found
+    if others:
+        return _block_barrier(others[0], mine, scene)
+    spin = mine[0]
+    return scene.finding(
+        _note("hang", spin), "hang", scene.line_of(spin.instr),
+        f"{len(spin.lanes)} threads of the block loop here for ever: nothing that they look at changes any more.",
+        "Check what the loop waits for, and who should bring it about.",
+        _who(mine, scene), scene.place(spin.instr, "here"),
+    )  # fmt: skip
+
+
+def _is_spinning(wait: Wait) -> bool:
+    return wait.kind == "spin"
+
+
+def _note(kind: str, wait: Wait, **facts: object) -> Note:
+    where = wait.where
+    return Note(
+        kind, wait.instr, None, getattr(where, "block", None), getattr(where, "thread", None), facts,
+        len(wait.lanes), wait.lanes[0] if wait.lanes else -1,
+    )  # fmt: skip
+
+
+def _who(waits: list[Wait], scene: Scene) -> dict[str, object]:
+    """Who waits where, line by line."""
+    return {
+        f"line {scene.line_of(wait.instr)}": f"{len(wait.lanes)} threads ({wait.kind})"
+        for wait in waits
+    }
+
+
+# ----------------------------------------------------------------------------------- mbarriers
+def _mbarrier(wait: Wait, mine: list[Wait], scene: Scene) -> Finding | None:
+    index = int(np.atleast_1d(wait.detail["index"])[0])
+    parity = int(np.atleast_1d(wait.detail["parity"])[0]) & 1
+    barrier = scene.barrier(index)
+    note = _note("hang", wait, index=index)
+    if barrier is None:
+        return WORDS["barrier-not-initialised"](note, scene)
+    phase = barrier.now
+    wants = barrier.count - barrier.dropped
+    if phase.arrivals > wants:
+        note.facts |= {"count": barrier.count, "arrivals": phase.arrivals}
+        note.other, note.instr = barrier.init, phase.arrive
+        return WORDS["too-many-arrivals"](note, scene)
+    unseen = _unseen_phase(wait, barrier, parity)
+    if unseen is not None:
+        return _wrong_parity(note, wait, barrier, parity, unseen, scene)
+    if phase.arrivals < wants:
+        return _arrivals(note, wait, mine, barrier, scene)
+    if phase.expected_nbytes != phase.issued_nbytes:
+        return _bytes(note, barrier, scene)
+    return None
+
+
+def _unseen_phase(wait: Wait, barrier: Barrier, parity: int) -> int | None:
+    """The phase that is over and that the waiting thread has not seen, if it asks for the other parity."""
+    if not barrier.number or barrier.now.arrivals:
+        return None
+    seen = barrier.waits.get(wait.lanes[0])
+    last = barrier.number - 1
+    if (seen is None or seen[1] < barrier.number) and last & 1 != parity:
+        return last
+    return None
+
+
+def _wrong_parity(
+    note: Note, wait: Wait, barrier: Barrier, parity: int, phase: int, scene: Scene
+) -> Finding:
+    name = scene.at(barrier.index)
+    return scene.finding(
+        note, "wait-wrong-parity", scene.line_of(wait.instr),
+        f"The wait on {name} asks for parity {parity}, while phase {phase}, which this thread has not waited for yet, "
+        f"has parity {phase & 1}: it waits for the phase behind, which never ends.",
+        f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the parity flips each time that "
+        "the barrier is used again.",
+        {"barrier": name, "phases over": barrier.number, "parity asked": parity},
+        scene.place(wait.instr, "the wait"),
+    )  # fmt: skip
+
+
+def _bytes(note: Note, barrier: Barrier, scene: Scene) -> Finding:
+    phase = barrier.now
+    if not phase.issued_nbytes:
+        name = scene.at(barrier.index)
+        note.instr = phase.expect
+        return scene.finding(
+            note, "no-copy-issued", scene.line_of(phase.expect),
+            f"The barrier {name} expects {phase.expected_nbytes} bytes, and no copy that completes on it was ever issued.",
+            "Issue the copy, on this barrier; or do not expect its bytes.",
+            {"barrier": name, "bytes expected": phase.expected_nbytes, "bytes of the copies": 0},
+            scene.place(phase.expect, "the bytes are expected"),
+        )  # fmt: skip
+    before = set(map(id, scene.observer.notes))
+    scene.observer.barriers.note_bytes(barrier, phase)
+    for found in scene.observer.notes:
+        if found.facts.get("index") == barrier.index and found.kind in WORDS:
+            if id(found) not in before or "expected" in found.facts:
+                return WORDS[found.kind](found, scene)
+    return scene.finding(
+        note, "hang", scene.line_of(note.instr), "The bytes never add up.", "Count them."
+    )
+
+
+def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene: Scene) -> Finding:
+    m, phase, name = scene.m, barrier.now, scene.at(barrier.index)
+    wants = barrier.count - barrier.dropped
+    state = {
+        "barrier": name, "phase": barrier.number, "arrivals": phase.arrivals, "of": wants,
+        "bytes expected": phase.expected_nbytes, "bytes of the copies": phase.issued_nbytes,
+        **_who(mine, scene),
+    }  # fmt: skip
+    first = barrier.block % m.cluster_nblocks * m.padded_threads
+    here = phase.arrived[first : first + m.threads]
+    last = barrier.last.arrived[first : first + m.threads] if barrier.last is not None else None
+    if last is not None and phase.arrivals and not ((here > 0) & (last > 0)).any():
+        if int((here > 0).sum() + (last > 0).sum()) == m.threads:
+            note.facts |= {"count": barrier.count, "arrivals": m.threads}
+            note.other, note.instr = barrier.init, phase.arrive
+            return replace(WORDS["too-many-arrivals"](note, scene), is_proved=True)
+    elsewhere = [
+        w for w in mine if w.kind in ("bar", "cluster", "warp") or _other_barrier(w, barrier)
+    ]
+    absent = [w for w in elsewhere if not here[[lane % m.padded_threads for lane in w.lanes]].any()]
+    if absent:
+        return _different(note, absent[0], wait, name, state, scene)
+    if int((here > 0).sum()) == m.threads and wants > phase.arrivals:
+        return scene.finding(
+            note, "init-count-too-large", scene.line_of(barrier.init),
+            f"The barrier {name} was initialised for {barrier.count} arrivals, and only {phase.arrivals} come: all "
+            f"{m.threads} threads of the block have arrived, and nobody is left.",
+            f"Initialise it for {phase.arrivals} arrivals.",
+            state, scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait"),
+        )  # fmt: skip
+    return _missing(note, wait, barrier, name, state, scene)
+
+
+def _other_barrier(wait: Wait, barrier: Barrier) -> bool:
+    return wait.kind == "mbarrier" and int(np.atleast_1d(wait.detail["index"])[0]) != barrier.index
+
+
+def _different(
+    note: Note, absent: Wait, wait: Wait, name: str, state: dict[str, object], scene: Scene
+) -> Finding:
+    what = {"bar": "__syncthreads()", "cluster": "the barrier of the cluster", "warp": "its warp"}
+    other = what.get(absent.kind, "another mbarrier")
+    note.instr = absent.instr
+    return scene.finding(
+        note, "different-barriers", scene.line_of(absent.instr),
+        f"{len(absent.lanes)} of the block's threads wait here for {other}, and {len(wait.lanes)} wait for {name}, at "
+        "which those have yet to arrive: each waits for the other.",
+        "Let all threads pass the same barriers in the same order: no __syncthreads() in a branch that only some "
+        "threads take, and arrive before you wait elsewhere.",
+        state, scene.place(absent.instr, "some wait here") + scene.place(wait.instr, "the others here"),
+    )  # fmt: skip
+
+
+def _missing(
+    note: Note, wait: Wait, barrier: Barrier, name: str, state: dict[str, object], scene: Scene
+) -> Finding:
+    phase = barrier.now
+    places = scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait")
+    if not phase.arrivals and not phase.issued_nbytes and not phase.expected_nbytes:
+        kind = (
+            "no-copy-issued"
+            if not barrier.copies_ever and not barrier.number
+            else "phase-never-ends"
+        )
+        return scene.finding(
+            note, kind, scene.line_of(wait.instr),
+            f"Nobody arrives at the barrier {name} in phase {barrier.number}, and no copy is issued on it, so this wait "
+            "never ends.",
+            "Arrive and issue the copy for every phase that is waited for; or wait for fewer.",
+            state, places,
+        )  # fmt: skip
+    if not phase.arrivals:
+        says = f"bytes are expected or copied on {name}, but nobody arrives"
+    else:
+        says = f"{phase.arrivals} of {barrier.count} arrivals come at {name}"
+    return scene.finding(
+        note, "arrivals-missing", scene.line_of(barrier.init),
+        f"In phase {barrier.number} {says}, so the phase never ends and this block hangs.",
+        f"Let {barrier.count} arrivals come in each phase, or initialise the barrier for those that do "
+        f"({phase.arrivals}).",
+        state, places,
+    )  # fmt: skip
+
+
+# -------------------------------------------------------------------------------- block barriers
+def _block_barrier(wait: Wait, mine: list[Wait], scene: Scene) -> Finding:
+    others = [w for w in mine if w is not wait]
+    places = scene.place(wait.instr, "some wait here")
+    for other in others:
+        places += scene.place(other.instr, "others wait here")
+    what = {"bar": "__syncthreads()", "cluster": "barrier of the cluster", "warp": "warp-wide"}
+    if others:
+        return scene.finding(
+            _note("hang", wait), "different-barriers", scene.line_of(wait.instr),
+            f"{len(wait.lanes)} threads of the block wait at one barrier and {len(others[0].lanes)} at another: each waits "
+            "for the other.",
+            "Let all threads pass the same barriers in the same order.",
+            _who(mine, scene), places,
+        )  # fmt: skip
+    return scene.finding(
+        _note("hang", wait), "divergent-barrier", scene.line_of(wait.instr),
+        f"{len(wait.lanes)} threads wait for the rest of the block at this {what.get(wait.kind, 'barrier')}, and the rest "
+        "never comes.",
+        "Put the barrier where every thread passes it, not inside a branch.",
+        _who(mine, scene), places,
+    )  # fmt: skip
