@@ -152,7 +152,7 @@ def build_arrive(instr: Instr, b: FunctionBuilder) -> Step:
             try:
                 flipped = mbarrier.arrive(view, at >> 3, tokens=False).flipped
             except mbarrier.MbarrierFault as error:
-                raise fault(m, instr, ready, error) from error
+                raise fault(m, instr, ready, error, at) from error
             tell(m, instr, "arrive", ready, at, count=1, nbytes=None, drop=False)
             changed(m, instr, ready, at, flipped)
 
