@@ -183,9 +183,16 @@ def test_carry_chains_add_and_subtract_numbers_of_two_words(kind: str) -> None:
             for i, (al, ah, bl, bh) in enumerate(operand_rows):
                 total = op(ah << nbits | al, bh << nbits | bl)
                 assert (low[i], high[i]) == (total & mask, total >> nbits & mask)
-                assert out[i] == bool(total >> 2 * nbits)
+                assert out[i] == (bool(total >> 2 * nbits) != (name == "sub"))
 
     agrees()
+
+
+@pytest.mark.parametrize("first, a, b, flag", [("add", 1, 2, 0), ("sub", 1, 2, 0), ("sub", 2, 2, 1)])
+def test_a_chain_may_mix_additions_and_subtractions(first, a, b, flag) -> None:
+    _, carry = run(f"{first}.cc.u32", [[a], [b]])
+    assert carried("addc.u32", [[7], [7]], carry) == [[14 + flag]]
+    assert carried("subc.u32", [[9], [7]], carry) == [[2 + flag - 1]]
 
 
 @pytest.mark.parametrize("kind", ["u32", "s32", "u64", "s64"])

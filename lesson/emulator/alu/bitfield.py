@@ -132,7 +132,7 @@ def bmsk(form: Form) -> Fn:
 def fns(form: Form) -> Fn:
     """The position of the n-th set bit from `base`, upwards or (n < 0) downwards; ~0 if none.
 
-    n = 0 asks for `base` itself.
+    n = 0 asks for `base` itself. A base above 31 finds nothing, also downwards.
     """
 
     def run(mask: np.ndarray, base: np.ndarray, n: np.ndarray) -> np.ndarray:
@@ -143,7 +143,7 @@ def fns(form: Form) -> Fn:
         for distance in range(32):
             at = base + step * distance
             bit = (mask >> np.clip(at, 0, 31).astype(np.uint32)) & 1
-            hit = (bit != 0) & (at >= 0) & (at < 32) & ((n != 0) | (distance == 0))
+            hit = (bit != 0) & (at >= 0) & (at < 32) & (base < 32) & ((n != 0) | (distance == 0))
             seen = seen + hit
             found = np.where(hit & (seen == wanted), at.astype(np.uint32), found)
         return found

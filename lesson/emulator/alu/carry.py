@@ -2,7 +2,9 @@
 
 Models add.cc, addc, sub.cc, subc, mad.cc and madc on 32 and 64 bits. The flag is a bool array, the
 last argument of what reads it and the last result of what writes it. Follows the PTX ISA,
-"Extended-Precision Integer Arithmetic Instructions". After a subtraction the flag is the borrow.
+"Extended-Precision Integer Arithmetic Instructions". A subtraction adds the complement, so it leaves
+and takes the opposite of a borrow; PTX does not say so, but a chain of both kinds shows it on an
+H200.
 """
 
 from __future__ import annotations
@@ -30,13 +32,11 @@ def add_inout(a: np.ndarray, b: np.ndarray, carry: np.ndarray) -> Flagged:
 
 
 def subtract_out(a: np.ndarray, b: np.ndarray) -> Flagged:
-    return a - b, a < b
+    return a - b, a >= b
 
 
-def subtract_inout(a: np.ndarray, b: np.ndarray, borrow: np.ndarray) -> Flagged:
-    partial, first = subtract_out(a, b)
-    rest, second = subtract_out(partial, borrow.astype(partial.dtype))
-    return rest, first | second
+def subtract_inout(a: np.ndarray, b: np.ndarray, carry: np.ndarray) -> Flagged:
+    return add_inout(a, ~b, carry)
 
 
 @define("add.cc", INT32_64, "T T -> T")
@@ -61,7 +61,7 @@ def sub_cc(form: Form) -> Fn:
 
 @define("subc", INT32_64, "T T -> T")
 def subc(form: Form) -> Fn:
-    return lambda a, b, borrow: a - b - borrow
+    return lambda a, b, carry: a + ~b + carry
 
 
 @define("subc.cc", INT32_64, "T T -> T")

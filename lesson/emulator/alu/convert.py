@@ -199,7 +199,10 @@ LOW13 = np.uint32(0x1FFF)
 
 @define("cvt", ("f32",), "T -> U", flags="rna rn rz relu satfinite")
 def to_tf32(form: Form) -> Fn | None:
-    """Keeps 10 fraction bits of a float32; the 13 below, which PTX leaves open, become zero."""
+    """Keeps 10 fraction bits of a float32; the 13 below, which PTX leaves open, become zero.
+
+    Of a NaN .rna keeps the upper bits too; the other modes give one NaN for all.
+    """
     mode = form.choice("rna", "rn", "rz")
     if form.types[0] != "tf32" or not mode:
         return None
@@ -215,6 +218,7 @@ def to_tf32(form: Form) -> Fn | None:
             rounded = np.where((rounded & np.uint32(0x7FFFFFFF)) >= 0x7F800000, top, rounded)
         if clamp:
             rounded = np.where((a >> np.uint32(31)) != 0, np.uint32(0), rounded)
-        return np.where(magnitude > 0x7F800000, np.uint32(0x7FFFE000), rounded)
+        nan = a & ~LOW13 if mode == "rna" else np.uint32(0x7FFFE000)
+        return np.where(magnitude > 0x7F800000, nan, rounded)
 
     return run

@@ -70,10 +70,13 @@ def dress(core: Fn, form: Form) -> Fn | None:
 
 
 def zero_if_out_of_bounds(fn: Fn) -> Fn:
-    """Zero where a factor is the NaN with which a tensor copy fills what lies outside (.oob)."""
+    """Zero where a factor is the NaN with which a tensor copy fills what lies outside (.oob).
+
+    Its sign does not matter.
+    """
 
     def run(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-        return np.where((a == OOB_NAN) | (b == OOB_NAN), U16(0), fn(a, b, c))
+        return np.where(((a & ~SIGN) == OOB_NAN) | ((b & ~SIGN) == OOB_NAN), U16(0), fn(a, b, c))
 
     return run
 
