@@ -188,7 +188,9 @@ def test_carry_chains_add_and_subtract_numbers_of_two_words(kind: str) -> None:
     agrees()
 
 
-@pytest.mark.parametrize("first, a, b, flag", [("add", 1, 2, 0), ("sub", 1, 2, 0), ("sub", 2, 2, 1)])
+@pytest.mark.parametrize(
+    "first, a, b, flag", [("add", 1, 2, 0), ("sub", 1, 2, 0), ("sub", 2, 2, 1)]
+)
 def test_a_chain_may_mix_additions_and_subtractions(first, a, b, flag) -> None:
     _, carry = run(f"{first}.cc.u32", [[a], [b]])
     assert carried("addc.u32", [[7], [7]], carry) == [[14 + flag]]

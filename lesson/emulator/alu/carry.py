@@ -2,9 +2,9 @@
 
 Models add.cc, addc, sub.cc, subc, mad.cc and madc on 32 and 64 bits. The flag is a bool array, the
 last argument of what reads it and the last result of what writes it. Follows the PTX ISA,
-"Extended-Precision Integer Arithmetic Instructions". A subtraction adds the complement, so it leaves
-and takes the opposite of a borrow; PTX does not say so, but a chain of both kinds shows it on an
-H200.
+"Extended-Precision Integer Arithmetic Instructions". A subtraction adds the complement, so it
+leaves and takes the opposite of a borrow; PTX does not say so, but a chain of both kinds shows it
+on an H200.
 """
 
 from __future__ import annotations
