@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lesson.emulator.memory import GlobalMemory, Segment
+from lesson.emulator.words import shown
 from lesson.errors import LaunchError
 from lesson.tensor_map import TensorMap, refuse
 
@@ -156,7 +157,7 @@ def _number_bytes(arg: Any, formal: Variable, what: str) -> bytes:
             return np.array(arg, f"<f{formal.nbytes}").tobytes()
         if -(1 << 8 * formal.nbytes - 1) <= arg < 1 << 8 * formal.nbytes:
             return (arg & (1 << 8 * formal.nbytes) - 1).to_bytes(formal.nbytes, "little")
-        raise LaunchError(f"{what} must fit in {formal.nbytes} bytes, got {arg}.")
+        raise LaunchError(f"{what} must fit in {formal.nbytes} bytes, got {shown(arg)}.")
     raise LaunchError(
         f"{what} must be an array, a tensor map, a number or bytes, got {type(arg).__name__} for "
         f"{formal.nbytes} bytes (.{formal.type})."

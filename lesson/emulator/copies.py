@@ -23,6 +23,7 @@ from lesson.errors import LaunchFailure
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
+    from lesson.emulator.simt import Parked
 
 SCHEDULES = ("eager", "late", "random")
 LAND_CHANCE = 0.25
@@ -182,11 +183,19 @@ class CopyEngine:
             if copy.barrier in barriers or copy.id in awaited
         }
         for each in waits:
-            lanes = each.mask.idx
-            for at, (copy, _) in enumerate(self.queue):
-                if copy.family == each.detail["family"] and np.isin(copy.lanes, lanes).any():
-                    chosen.add(at)
+            chosen |= {
+                at for at, (copy, _) in enumerate(self.queue) if self._is_awaited(copy, each)
+            }
         return chosen
+
+    def _is_awaited(self, copy: Copy, wait: Parked) -> bool:
+        """Whether some lane of a wait for groups waits for this copy."""
+        family = wait.detail["family"]
+        if copy.family != family:
+            return False
+        closed = self.m.groups_closed[family][copy.lanes]
+        needed = copy.groups < closed - wait.detail["allowed"]
+        return bool((needed & wait.mask.bits[copy.lanes]).any())
 
     def _oldest(self) -> set[int]:
         """The first copy of each block."""

@@ -167,6 +167,7 @@ def _search(
 ) -> Place:
     """The slow way: any allocation for any lane."""
     memory = m.memory
+    _aligned(m, instr, addr, nbytes, act, addr)
     index = (addr - np.uint64(GLOBAL_BASE)).view(np.int64)
     at = np.searchsorted(memory.starts, index, "right") - 1
     ends = np.array([s.start + s.nbytes for s in memory.segments])
@@ -185,7 +186,6 @@ def _search(
             m.lane_of(act, first),
             "Check the index against the bounds of the array.",
         )
-    _aligned(m, instr, addr, nbytes, act, addr)
     segment = memory.segments[int(at[0])]
     memory.remember(segment)
     return Place(memory.buffer, index, segment.space)
@@ -224,6 +224,7 @@ def _cluster_place(
 ) -> Place:
     """Shared addresses that are not all in the lane's own block."""
     addr = np.broadcast_to(addr, act.n) if addr.size == 1 else addr
+    _aligned(m, instr, addr, align or nbytes, act, addr)
     rank = (addr >> np.uint64(SHARED_RANK_SHIFT)).view(np.int64)
     offset = (addr & np.uint64(SHARED_OFFSET_MASK)).view(np.int64) - SHARED_FIRST
     block = m.block_of[act.idx]
@@ -242,7 +243,6 @@ def _cluster_place(
             int(act.idx[at]),
             "Check the index, and the shared memory that the launch asks for.",
         )
-    _aligned(m, instr, addr, align or nbytes, act, addr)
     index = (block - own + rank) * m.shared_stride + offset
     return Place(m.shared, index, "shared")
 

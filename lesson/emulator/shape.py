@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lesson.emulator.machine import Shape
+from lesson.emulator.words import shown
 from lesson.errors import LaunchError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def triple(what: str, given: Any) -> tuple[int, int, int]:
     except TypeError:
         values = []
     if not 1 <= len(values) <= 3:
-        raise LaunchError(f"{what} must be one to three whole numbers, got {given!r}.")
+        raise LaunchError(f"{what} must be one to three whole numbers, got {shown(given)}.")
     x, y, z = (*values, 1, 1)[:3]
     return x, y, z
 
@@ -42,7 +43,7 @@ def triple(what: str, given: Any) -> tuple[int, int, int]:
 def _within(what: str, values: tuple[int, int, int], most: tuple[int, int, int]) -> None:
     for axis, value, limit in zip("xyz", values, most, strict=True):
         if not 1 <= value <= limit:
-            raise LaunchError(f"{what}.{axis} must be 1 to {limit}, got {value}.")
+            raise LaunchError(f"{what}.{axis} must be 1 to {limit}, got {shown(value)}.")
 
 
 def checked(function: Function, grid: Any, block: Any, cluster: Any, dynamic_nbytes: Any) -> Shape:
@@ -62,7 +63,9 @@ def checked(function: Function, grid: Any, block: Any, cluster: Any, dynamic_nby
     except TypeError:
         nbytes = -1
     if nbytes < 0:
-        raise LaunchError(f"shared_bytes must be a whole number of bytes, got {dynamic_nbytes!r}.")
+        raise LaunchError(
+            f"shared_bytes must be a whole number of bytes, got {shown(dynamic_nbytes)}."
+        )
     required = function.directives.get("reqnctapercluster")
     is_explicit = (
         cluster is not None or required is not None or "explicitcluster" in function.directives

@@ -74,7 +74,7 @@ def test_a_table_of_branches_picks_by_index() -> None:
 
 def test_an_index_beyond_the_table_is_a_fault() -> None:
     body = "TS: .branchtargets A, B; brx.idx %t, TS; A: B:"
-    with pytest.raises(LaunchFailure, match="the index of brx.idx must be below 2, got 31"):
+    with pytest.raises(LaunchFailure, match=r"the index of brx\.idx must be below 2"):
         run(body)
 
 
