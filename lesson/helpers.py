@@ -127,8 +127,7 @@ def show_instruction(name: str, kind: str = "cp.async.bulk.tensor") -> None:
     region = snippets.lesson_source().snippet(name)
     ptx = compiler.to_ptx(kernel.text, name=kernel.name)
     print("PTX: ", ptx_view.line_of(ptx.text, region, kind))
-    if sass := ptx_view.recorded_sass():
-        print("SASS:", sass)
+    print("SASS:", ptx_view.recorded_sass())
 
 
 def edit(region: str, old: str, new: str, kernel: TileKernel | None = None) -> TileKernel:

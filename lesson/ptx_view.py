@@ -6,6 +6,7 @@ Does not: compile or run. SASS, the GPU's own assembly, comes from a recording: 
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from lesson.emulator import ptx as parser
 from lesson.errors import SnippetError
 from lesson.snippets import Snippet
 
-EVIDENCE = Path(__file__).parent / "kernels" / "evidence"
+EVIDENCE = Path(__file__).parent / "kernels" / "evidence" / "gpu.json"
 
 
 def _instructions(ptx: str) -> list[parser.Instr]:
@@ -47,13 +48,6 @@ def line_of(ptx: str, snippet: Snippet, kind: str) -> str:
     )
 
 
-def recorded_sass(kind: str = "UTMALDG", folder: Path = EVIDENCE) -> str | None:
-    """The first instruction of `kind` in the SASS recorded beside the kernels; None if none is.
-
-    Reads what `cuobjdump -sass` printed: `/*0500*/ UTMALDG.2D [UR8], [UR4] ;` and so on.
-    """
-    for path in sorted(folder.glob("*sass*.txt")):
-        for line in path.read_text(encoding="utf-8").split("\n"):
-            if kind in line:
-                return re.sub(r"/\*.*?\*/", "", line).strip().rstrip(";").strip()
-    return None
+def recorded_sass(path: Path = EVIDENCE) -> str:
+    """The SASS instruction that asks for a tile, as an H200's toolkit disassembled the program."""
+    return json.loads(path.read_text(encoding="utf-8"))["sass"]["tma_loads"][0]

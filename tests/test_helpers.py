@@ -61,9 +61,11 @@ def test_on_a_gpu_the_driver_is_asked_and_must_agree(on_gpu, monkeypatch):
         helpers.verdict(helpers.tensor_map(box=(257, 64)))
 
 
-def test_the_instruction_of_a_snippet_is_shown_as_ptx(capsys):
+def test_the_instruction_of_a_snippet_is_shown_as_ptx_and_as_recorded_sass(capsys):
     helpers.show_instruction("issue-tma")
-    assert capsys.readouterr().out.startswith("PTX:  cp.async.bulk.tensor.2d.")
+    ptx, sass = capsys.readouterr().out.strip().split("\n")
+    assert ptx.startswith("PTX:  cp.async.bulk.tensor.2d.")
+    assert sass.startswith("SASS: UTMALDG.2D [")
 
 
 def test_edits_of_an_edited_kernel_add_up():
