@@ -113,7 +113,7 @@ class Program:
 
     def _lay_out_shared(self) -> None:
         """Sized variables in the order of their declaration; unsized ones all start behind them."""
-        order = sorted(self.shared_used.items(), key=lambda item: item[1][1].line)
+        order = sorted(self.shared_used.items(), key=lambda item: self._declared_at(*item[1]))
         sized = [replace(v, name=name) for name, (_, v) in order if v.nbytes]
         places = param_layout(sized)
         self.shared_offsets = {name: place.offset for name, place in places.items()}
@@ -121,6 +121,11 @@ class Program:
         align = max([16, *(v.align for _, v in unsized)])
         self.dynamic_offset = -(-end_of(places) // align) * align if unsized else end_of(places)
         self.shared_offsets |= {name: self.dynamic_offset for name, _ in unsized}
+
+    def _declared_at(self, owner: Function | None, variable: Variable) -> tuple[int, int]:
+        """Line of a declaration, and its place among the declarations of a line."""
+        names = list(self.module.variables if owner is None else owner.variables)
+        return variable.line, names.index(variable.name)
 
     def static_shared_nbytes(self, dynamic_nbytes: int) -> int:
         """Bytes of shared memory that a block has."""
