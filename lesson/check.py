@@ -8,7 +8,7 @@ head says is explained (`check_outputs`). Code that no run reaches is not judged
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,7 @@ from lesson.check_outputs import explain_output
 from lesson.check_scene import Scene
 from lesson.check_words import WORDS
 from lesson.emulator.ordering import Ordering
+from lesson.emulator.ordering_notes import Note
 from lesson.errors import (
     DeviceFault,
     Hang,
@@ -40,6 +41,7 @@ __all__ = ["SCHEDULES", "Report", "check", "check_case"]
 assert check_words_barriers
 SCHEDULES = ("eager", "late", "random")
 WEAK = "at once"
+OnGpu = Callable[[Case, "compiler.Ptx | None", list[Outcome]], "Outcome | None"]
 
 
 def check(
@@ -56,19 +58,21 @@ def check(
     schedules: Sequence[str] = SCHEDULES,
     name: str | None = None,
     first_line: int = 1,
+    gpu: OnGpu | None = None,
 ) -> Report:
     """Everything that is wrong with a kernel, as far as runs of it show.
 
     `source_or_path`: CUDA C++ or PTX text, or the path of a file. What is None is taken from the head comments.
     `args`: arrays, numbers, TensorMaps, or names of those in the head ("in", "out", "map") and of `tensor_maps`
     (name -> TensorMap, or a dict of what differs from the default one). `expect`: the right contents of the first
-    array that is written, or a dict from the position or name of an argument. Raises a LessonError where the kernel
+    array that is written, or a dict from the position or name of an argument. `gpu`: `check_gpu.on_the_gpu`, to run it
+    on a Hopper GPU as well, if there is one. Raises a LessonError where the kernel
     cannot be compiled or run at all.
     """
     source, known_as, path = read_source(source_or_path)
     case = from_head(source, name or known_as, path)
     case = _given(case, kernel, grid, block, args, tensor_maps, shared_bytes, cluster, expect)
-    return check_case(case, schedules, first_line)
+    return check_case(case, schedules, first_line, gpu)
 
 
 def _given(
@@ -132,27 +136,35 @@ def _expected(case: Case, expect: Any) -> dict[str, np.ndarray]:
 
 
 # ------------------------------------------------------------------------------------- the runs
-def check_case(case: Case, schedules: Sequence[str] = SCHEDULES, first_line: int = 1) -> Report:
+def check_case(
+    case: Case,
+    schedules: Sequence[str] = SCHEDULES,
+    first_line: int = 1,
+    gpu: OnGpu | None = None,
+) -> Report:
     """The report on a case."""
     nothing = Scene(case, Ordering(), "launch")
     refused = refused_maps(case, nothing)
     if refused:
         outcome = Outcome("launch", "error", "CUDA_ERROR_INVALID_VALUE")
         return Report(case.name, tuple(refused), (), (outcome,))
-    ptx = case.source if case.is_ptx else compiler.to_ptx(
-        case.source, name=case.name, first_line=first_line
-    ).text  # fmt: skip
+    compiled = None
+    if not case.is_ptx:
+        compiled = compiler.to_ptx(case.source, name=case.name, first_line=first_line)
+    text = case.source if compiled is None else compiled.text
     no_opt_in = opt_in(case, nothing)
     if no_opt_in is not None:
         outcome = Outcome("launch", "error", "CUDA_ERROR_INVALID_VALUE")
         return Report(case.name, (no_opt_in,), (), (outcome,))
     seen: list[Finding] = []
-    outcomes = []
+    outcomes: list[Outcome] = []
     for schedule in schedules:
-        found, outcome = run_once(case, ptx, schedule)
+        found, outcome = run_once(case, text, schedule)
         seen += found
         outcomes.append(outcome)
-    findings, also = choose(seen, outcomes)
+    if gpu is not None:
+        outcomes += filter(None, [gpu(case, compiled, outcomes)])
+    findings, also = choose(seen)
     return Report(case.name, findings, also, tuple(outcomes))
 
 
@@ -173,7 +185,8 @@ def run_once(case: Case, ptx: str, schedule: str) -> tuple[list[Finding], Outcom
     scene = Scene(case, observer, schedule)
     wrong = 0 if error else sum(_wrong(arrays[n], want) for n, want in case.expected.items())
     last = _consequence(error, arrays, scene)
-    notes = [note for note in observer.notes if _counts(note, observer, case, wrong, error)]
+    is_wrong = bool(wrong or error)
+    notes = [note for note in observer.notes if is_mistake(note, scene, is_wrong)]
     found = [WORDS[note.kind](note, scene) for note in notes] + last
     return found, _outcome(schedule, error, wrong)
 
@@ -185,15 +198,20 @@ def _wrong(got: np.ndarray, want: np.ndarray) -> int:
     return int(np.count_nonzero(np.ascontiguousarray(got).view(bits) != want.view(bits)))
 
 
-def _counts(
-    note: Any, observer: Ordering, case: Case, wrong: int, error: LessonError | None
-) -> bool:
-    """Whether a note is a mistake: blocks that share an element may have an order of their own."""
+def is_mistake(note: Note, scene: Scene, is_wrong: bool) -> bool:
+    """Whether a note is a mistake of the kernel, rather than of a library or of no consequence."""
+    line = scene.text_at(scene.line_of(note.instr))
+    if note.kind == "barrier-not-published":
+        loc = note.instr.loc if note.instr is not None else None
+        files = f"{loc.file} {loc.inner_file}" if loc is not None else ""
+        return "memcpy_async" not in line + files  # libcu++ answers for its own use of the barrier
+    if note.kind == "read-uninitialised" and note.instr is not None and note.instr.loc is not None:
+        return note.instr.loc.file.rsplit("/", 1)[-1] == scene.case.name
     if note.kind != "written-by-several-blocks":
         return True
-    if observer.global_shadow.is_exempt:
+    if scene.observer.global_shadow.is_exempt:
         return False
-    return bool(wrong or error) or (note.facts["how"] != WEAK and not case.expected)
+    return is_wrong or (note.facts["how"] != WEAK and not scene.case.expected)
 
 
 def _consequence(
@@ -233,7 +251,7 @@ def _outcome(schedule: str, error: LessonError | None, wrong: int) -> Outcome:
 
 # ----------------------------------------------------------------------------- cause and effect
 def choose(
-    seen: Sequence[Finding], outcomes: Sequence[Outcome]
+    seen: Sequence[Finding],
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
     """The mistakes, and what most likely follows from them. One finding a mistake, over all schedules."""
     merged: dict[tuple[object, ...], Finding] = {}

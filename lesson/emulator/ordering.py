@@ -117,6 +117,7 @@ class Ordering(Observer):
         gathered = self.pending.pop((block, barrier), None)
         if gathered is not None:
             self.clocks.acquire(lanes, gathered)
+        self.barriers.synced_at[lanes] = m.steps
 
     def _by_block(self, m: Machine, lanes: Lanes, number: int):
         """The lanes of each block (of each cluster, for its barrier), with the key of the barrier."""

@@ -43,7 +43,7 @@ class Barrier:
     """One mbarrier, from its init on. `number` counts completed phases, `column` is its pseudo-agent.
 
     `waits`: of each lane the last wait that let it go, the number of phases completed then, and the step.
-    `issued_at`: the step at which the first copy of a phase (by the number that it completes) was issued.
+    `touched_at`: the step of the first arrival or expect_tx. `issued_at`: the step at which the first copy of a phase (by the number that it completes) was issued.
     """
 
     index: int
@@ -65,6 +65,7 @@ class Barrier:
     waits: dict[int, tuple[Instr, int, int]] = field(default_factory=dict)
     issued_at: dict[int, int] = field(default_factory=dict)
     copies_ever: int = 0
+    touched_at: int = -1
 
 
 class Barriers:
@@ -76,6 +77,7 @@ class Barriers:
         self.initialised_by: dict[int, list[Barrier]] = {}
         self.by_column: dict[tuple[int, int], Barrier] = {}
         self.trivial: dict[int, Instr] = {}
+        self.synced_at = np.full(m.nlanes, -1, np.int64)
 
     def new_phase(self) -> Phase:
         return Phase(np.zeros(self.clocks.domain_lanes, np.int32))
@@ -130,7 +132,13 @@ class Barriers:
         return bool(known) or lane == barrier.init_lane
 
     def check_published(self, copy: Copy, barrier: Barrier) -> None:
-        """The copy engine may use a barrier once its init is fenced."""
+        """The copy engine may use a barrier once its init is fenced.
+
+        Triton fences nothing here: it expects the bytes, passes a barrier of the block, and issues the
+        copy then. That works on every Hopper GPU, and is let pass.
+        """
+        if 0 <= barrier.touched_at < self.synced_at[copy.lane]:
+            barrier.is_published = True
         if barrier.is_published:
             return
         column = self.clocks.column[barrier.init_lane : barrier.init_lane + 1]
@@ -170,6 +178,8 @@ class Barriers:
             if barrier is None:
                 continue
             counts = np.broadcast_to(count, lanes.size)[part]
+            if instr.opcode == "cp" and "noinc" not in instr.mods:
+                counts = np.zeros_like(counts)  # the pending count went up by as many before
             total, phase = int(counts.sum()), barrier.now
             left = barrier.count - barrier.dropped - phase.arrivals
             if total > left and self.m.padded_threads > 1:
@@ -182,6 +192,7 @@ class Barriers:
             phase.arrivals += total
             phase.arrived[self.clocks.column[mine]] += counts.astype(np.int32)
             phase.arrive = instr
+            self._touched(barrier)
             if drop:
                 barrier.dropped += total
             if "relaxed" not in instr.mods:
@@ -191,6 +202,11 @@ class Barriers:
         phase = barrier.now
         phase.expected_nbytes += int(nbytes.sum())
         phase.expect, phase.expect_lane = instr, int(mine[-1])
+        self._touched(barrier)
+
+    def _touched(self, barrier: Barrier) -> None:
+        if barrier.touched_at < 0:
+            barrier.touched_at = self.m.steps
 
     def expect_tx(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: np.ndarray) -> None:
         for barrier, mine, part in self.by_barrier(instr, lanes, index):
