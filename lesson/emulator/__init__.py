@@ -7,5 +7,6 @@ docs/emulator.md.
 from lesson.emulator.launch import Result, launch
 from lesson.emulator.limits import Limits
 from lesson.emulator.observe import Copy, Observer
+from lesson.emulator.trace import Event, Trace
 
-__all__ = ["Copy", "Limits", "Observer", "Result", "launch"]
+__all__ = ["Copy", "Event", "Limits", "Observer", "Result", "Trace", "launch"]

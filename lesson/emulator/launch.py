@@ -26,6 +26,7 @@ from lesson.emulator.observe import Observer
 from lesson.emulator.program import Program, link
 from lesson.emulator.shape import check_shared, checked
 from lesson.emulator.simt import Simt
+from lesson.emulator.trace import Trace
 from lesson.errors import Hang, LaunchError, LimitExceeded
 
 BATCH_LANES = 16384
@@ -45,7 +46,7 @@ class Result:
     parse_seconds: float
     copies: int
     batches: int
-    trace: Any = None
+    trace: Trace | None = None
 
 
 def launch(
@@ -103,6 +104,7 @@ def launch(
         parsed - start,
         run.copies,
         run.batches,
+        next((each for each in observers if isinstance(each, Trace)), None),
     )
 
 
