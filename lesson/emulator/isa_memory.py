@@ -24,8 +24,9 @@ from lesson.emulator.memory import (
     param_place,
     shared_place,
 )
-from lesson.emulator.operands import Read, kind_of
+from lesson.emulator.operands import Dest, Read, kind_of
 from lesson.emulator.ptx import Addr, Imm, Instr, Operand, Reg, Sym, Vec
+from lesson.emulator.reach import keep, reached, spot_of
 from lesson.emulator.registers import U16, U64, WIDTH, Values, storage
 
 if TYPE_CHECKING:
@@ -134,12 +135,16 @@ def build_ld(instr: Instr, b: FunctionBuilder) -> Step:
     if len(targets) != count:
         raise unsupported(instr)
     dests = [b.dest(each, kind) for each in targets]
-    get, locate = address_of(b, address), LOCATE[space]
+    get, locate, spot = address_of(b, address), LOCATE[space], spot_of(b, address, space)
     size = WIDTH[kind] // 8
-    total, shift, is_byte = size * count, _SHIFT[size], size == 1
+    total, shift = size * count, _SHIFT[size]
 
     def load(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.everyone if mask is None else mask
+        known = None if spot is None else reached(m, R, act, spot, total, False)
+        if known is not None:
+            _loaded(m, R, mask, act, dests, [known.read(size, k * size) for k in range(count)])
+            return
         addr = m.of(get(R), act)
         place = locate(m, instr, addr, total, act, False)
         if place is None:
@@ -147,20 +152,27 @@ def build_ld(instr: Instr, b: FunctionBuilder) -> Step:
                 load(m, R, part)
             return
         view, index = place.buffer.views[size], place.index >> shift
-        for k, (slot, widen) in enumerate(dests):
-            values = view[index + k] if k else view[index]
-            if is_byte:
-                values = values.astype(U16)
-            if widen is not None:
-                values = widen(values)
-            if values.size == m.nlanes or (values.size == 1 and mask is None):
-                R[slot] = values
-            else:
-                R[slot] = scattered(R[slot], values, act)
+        words = [view[index + k] if k else view[index] for k in range(count)]
         if m.observers:
             observe(m, instr, "read", place, act, total)
+        elif spot is not None:
+            keep(m, R, act, spot, place)
+        _loaded(m, R, mask, act, dests, words)
 
     return load
+
+
+def _loaded(
+    m: Machine, R: list, mask: Mask | None, act: Mask, dests: list[Dest], words: list[Values]
+) -> None:
+    """Give the registers of a load the words that it found, one a lane or one for all."""
+    for (slot, widen), word in zip(dests, words, strict=True):
+        values = word.astype(U16) if word.itemsize == 1 else word
+        values = values if widen is None else widen(values)
+        if values.size == m.nlanes or (values.size == 1 and mask is None):
+            R[slot] = values
+        else:
+            R[slot] = scattered(R[slot], values, act)
 
 
 def _load_kernel_param(instr: Instr, b: FunctionBuilder, kind: str, count: int) -> Step:
@@ -202,12 +214,18 @@ def build_st(instr: Instr, b: FunctionBuilder) -> Step:
     if len(sources) != count:
         raise unsupported(instr)
     reads = [b.read(each, kind) for each in sources]
-    get, locate = address_of(b, address), LOCATE[space]
+    get, locate, spot = address_of(b, address), LOCATE[space], spot_of(b, address, space)
     size = WIDTH[kind] // 8
     total, shift = size * count, _SHIFT[size]
 
     def store(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.everyone if mask is None else mask
+        known = None if spot is None else reached(m, R, act, spot, total, True)
+        if known is not None:
+            for k, read in enumerate(reads):
+                known.write(size, k * size, m.of(read(R), act), total)
+            m.version += 1
+            return
         addr = m.of(get(R), act)
         place = locate(m, instr, addr, total, act, True)
         if place is None:
@@ -223,6 +241,8 @@ def build_st(instr: Instr, b: FunctionBuilder) -> Step:
         m.version += 1
         if m.observers:
             observe(m, instr, "write", place, act, total)
+        elif spot is not None:
+            keep(m, R, act, spot, place)
 
     return store
 

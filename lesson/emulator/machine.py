@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lesson.emulator.copies import CopyEngine
     from lesson.emulator.program import Program
     from lesson.emulator.ptx import Instr
+    from lesson.emulator.reach import Reach
     from lesson.emulator.simt import Simt
 
 POISON = 0xA5
@@ -130,6 +131,7 @@ class Machine:
         self._specials: dict[str, NDArray[np.generic]] = {}
         self.frames: dict[tuple[int, int], list] = {}
         self.return_block: list[NDArray[np.int32]] = []
+        self.reaches: dict[tuple[str, int], Reach] = {}
         self.groups_closed = {
             "bulk": np.zeros(self.nlanes, np.int64),
             "cp_async": np.zeros(self.nlanes, np.int64),
@@ -215,6 +217,7 @@ class Machine:
         if self.local_stride:
             grown[:, : self.local_stride] = self.local.u8.reshape(self.nlanes, -1)
         self.local = Buffer(grown.reshape(-1))
+        self.reaches.clear()
         self.local_stride = stride
         self.local_row = np.arange(self.nlanes) * stride
 
