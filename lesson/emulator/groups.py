@@ -33,20 +33,20 @@ def commit(instr: Instr, family: str) -> Step:
     return run
 
 
-def wait(instr: Instr, family: str, n: int, read: bool) -> Control:
-    """Wait until at most `n` closed groups of each lane are pending; n = -1 means every copy of the
-    lane.
-    """
+def _free(m: Machine, mask: Mask, family: str, n: int) -> Mask:
+    """The lanes that have at most `n` closed groups pending: EMPTY, the mask itself or a part."""
+    lanes = mask.idx
+    pending = m.copies.pending(family, lanes, m.groups_closed[family][lanes] - n - 1)
+    if not pending.any():
+        return mask
+    bits = np.zeros(m.nlanes, np.bool_)
+    bits[lanes[~pending]] = True
+    found = Mask(bits)
+    return found if found.n else EMPTY
 
-    def free(m: Machine, mask: Mask) -> Mask:
-        lanes = mask.idx
-        pending = m.copies.pending(family, lanes, m.groups_closed[family][lanes] - n - 1)
-        if not pending.any():
-            return mask
-        bits = np.zeros(m.nlanes, np.bool_)
-        bits[lanes[~pending]] = True
-        found = Mask(bits)
-        return found if found.n else EMPTY
+
+def wait(instr: Instr, family: str, n: int, read: bool) -> Control:
+    """Wait until at most `n` closed groups of each lane are pending; -1: for every copy of it."""
 
     def told(m: Machine, mask: Mask) -> None:
         for observer in m.observers:
@@ -54,23 +54,21 @@ def wait(instr: Instr, family: str, n: int, read: bool) -> Control:
 
     def control(m: Machine, group: Group) -> bool:
         act = m.active(group.mask)
-        going = free(m, act) if m.copies.queue else act
+        going = _free(m, act, family, n) if m.copies.queue else act
         if going is act:
             told(m, act)
             group.block += 1
             return False
-        detail = {"family": family, "allowed": n}
-        m.simt.park(
-            Parked(
-                "group",
-                group,
-                act,
-                instr,
-                lambda mask: free(m, mask),
-                lambda mask, late: told(m, mask),
-                detail,
-            )
+        parked = Parked(
+            "group",
+            group,
+            act,
+            instr,
+            lambda mask: _free(m, mask, family, n),
+            lambda mask, late: told(m, mask),
+            {"family": family, "allowed": n},
         )
+        m.simt.park(parked)
         m.simt.is_dirty = True
         return True
 

@@ -31,7 +31,7 @@ from lesson.errors import Hang, LaunchError, LimitExceeded
 
 BATCH_LANES = 16384
 BATCH_SHARED_NBYTES = 64 << 20
-PARAM_NBYTES = 4096
+PARAM_NBYTES = 32764
 
 
 @dataclass(slots=True)
@@ -83,29 +83,14 @@ def launch(
     check_shared(
         program.static_shared_nbytes(shape.dynamic_nbytes), program.static_shared_nbytes(0)
     )
-    run = _Run(
-        program,
-        shape,
-        tuple(args),
-        symbols or {},
-        limits,
-        parsed + limits.seconds,
-        tuple(observers),
-        schedule,
-        seed,
-    )
+    deadline = parsed + limits.seconds
+    run = _Run(program, shape, tuple(args), symbols or {}, limits, deadline, tuple(observers))
+    run.schedule, run.seed = schedule, seed
     with np.errstate(all="ignore"):
         run.all(batch_blocks)
-    m = run.m
-    return Result(
-        m.steps,
-        shape.nblocks * shape.threads,
-        time.perf_counter() - parsed,
-        parsed - start,
-        run.copies,
-        run.batches,
-        next((each for each in observers if isinstance(each, Trace)), None),
-    )
+    trace = next((each for each in observers if isinstance(each, Trace)), None)
+    seconds, lanes = time.perf_counter() - parsed, shape.nblocks * shape.threads
+    return Result(run.m.steps, lanes, seconds, parsed - start, run.copies, run.batches, trace)
 
 
 @dataclass(slots=True)
@@ -119,8 +104,8 @@ class _Run:
     limits: Limits
     deadline: float
     observers: tuple[Observer, ...]
-    schedule: str
-    seed: int
+    schedule: str = "eager"
+    seed: int = 0
     m: Machine = None  # type: ignore[assignment]
     arguments: Arguments = None  # type: ignore[assignment]
     copies: int = 0
