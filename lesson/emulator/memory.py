@@ -152,14 +152,18 @@ def global_place(
 ) -> Place:
     """Where global (or generic, non-window) addresses lie."""
     memory = m.memory
-    segment = memory.last
-    offset = addr - memory.base
-    if int(np.maximum.reduce(offset)) > segment.nbytes - nbytes or (
-        is_write and not segment.is_writable
-    ):
-        return _search(m, instr, addr, nbytes, act, is_write)
-    _aligned(m, instr, offset, nbytes, act, addr)
-    return Place(memory.buffer, offset.view(np.int64) + segment.start, segment.space)
+    for _ in range(2):
+        segment, offset = memory.last, addr - memory.base
+        if int(np.maximum.reduce(offset)) <= segment.nbytes - nbytes:
+            if is_write and not segment.is_writable:
+                break
+            _aligned(m, instr, offset, nbytes, act, addr)
+            return Place(memory.buffer, offset.view(np.int64) + segment.start, segment.space)
+        found = memory.segment_of(int(addr[0]) - GLOBAL_BASE)
+        if found is None or found is segment:
+            break
+        memory.remember(found)
+    return _search(m, instr, addr, nbytes, act, is_write)
 
 
 def _search(

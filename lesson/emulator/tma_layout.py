@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -61,11 +61,29 @@ class Geometry:
     outer_shape: tuple[int, ...]
     lead: tuple[int, ...]
 
-    @property
+    @cached_property
     def extent_nbytes(self) -> int:
         """Shared memory from the first byte of the box to behind the last row, in whole spans."""
         whole = self.span_nbytes or 1
         return -(-self.rows * self.pitch_nbytes // whole) * whole
+
+    @cached_property
+    def last_starts(self) -> tuple[int, ...]:
+        """The largest start in each dimension from which the whole box lies inside the tensor."""
+        spans = [(n - 1) * step + 1 for n, step in zip(self.counts, self.steps, strict=True)]
+        return tuple(size - span for size, span in zip(self.dims, spans, strict=True))
+
+    @cached_property
+    def hops_bytes(self) -> tuple[int, ...]:
+        """From one element of a whole box to the next in global memory, outermost first."""
+        hops = [a * b for a, b in zip(self.steps, self.strides_bytes, strict=True)]
+        return tuple(hops[:0:-1])
+
+    @cached_property
+    def reach_nbytes(self) -> int:
+        """Global memory from the first byte of a whole box to behind its last one."""
+        hops = zip(self.outer_shape, self.hops_bytes, strict=True)
+        return sum((n - 1) * hop for n, hop in hops) + self.row_nbytes
 
 
 def geometry(tmap: TensorMap) -> Geometry:

@@ -26,6 +26,20 @@ from lesson.tensor_map import TensorMap
 UNIT = np.dtype([("low", np.uint64), ("high", np.uint64)])
 
 
+def whole_box(
+    g: Geometry, coords: tuple[int, ...], gmem: np.ndarray, base: int
+) -> np.ndarray | None:
+    """The bytes of a box that lies inside the tensor and the array, as a view; else None."""
+    first = base
+    for at, last, stride in zip(coords, g.last_starts, g.strides_bytes, strict=True):
+        if not 0 <= at <= last:
+            return None
+        first += at * stride
+    if first < 0 or first + g.reach_nbytes > gmem.size:
+        return None
+    return np.ndarray((*g.outer_shape, g.row_nbytes), np.uint8, gmem, first, (*g.hops_bytes, 1))
+
+
 def global_view(
     g: Geometry,
     coords: tuple[int, ...],
@@ -108,12 +122,17 @@ def _assemble(
     rows: np.ndarray,
 ) -> None:
     """Fills `rows`, the box row after row, outermost dimension first."""
+    is_rounded = tma_convert.rounds_on_load(tmap.dtype)
+    whole = None if is_rounded else whole_box(g, coords, gmem, base)
+    if whole is not None:
+        rows[...] = whole
+        return
     ranges = inside(g, coords, 0)
     if ranges is None:
         rows.view(np.uint16)[...] = g.fill
         return
     element: type = np.uint8
-    if tma_convert.rounds_on_load(tmap.dtype):
+    if is_rounded:
         element, rows = np.uint32, rows.view(np.uint32)
     values = global_view(g, coords, ranges, gmem, base, element)
     if element is np.uint32:
