@@ -13,6 +13,8 @@
 #define UNROLL 4
 #endif
 
+static_assert(TILE % (THREADS * UNROLL * 4) == 0, "a block takes a tile in whole turns");
+
 extern "C" __global__ void __launch_bounds__(THREADS)
     k(const float4* __restrict__ in, float4* __restrict__ out, int tiles)
 {
