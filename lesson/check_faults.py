@@ -11,8 +11,10 @@ from lesson.emulator.ordering_notes import Note
 from lesson.errors import DeviceFault, IllegalAddress, IllegalInstruction, MisalignedAddress
 from lesson.findings import Finding
 
-MAP_PARAMETER = r"\bCUtensorMap\s+\w+\s*[,)]|\bCUtensorMap\s+\w+\s*$"
-GRANULE = 16
+MAP_COPIES = (
+    r"(?<!__grid_constant__ )(?<!__grid_constant__ const )\bCUtensorMap\s+\w+\s*=",
+    r"(?<!__grid_constant__ )(?<!__grid_constant__ const )\bCUtensorMap\s+\w+\s*([,)]|$)",
+)
 
 
 def explain_fault(error: DeviceFault, scene: Scene) -> Finding:
@@ -158,13 +160,13 @@ def _capital(text: str) -> str:
 def _address(note: Note, scene: Scene, text: str) -> Finding:
     what = _first_sentence(text)
     if "tensor map must lie in" in what:
-        line = scene.find_line(MAP_PARAMETER) or scene.line_of(note.instr)
+        line = next(filter(None, map(scene.find_line, MAP_COPIES)), 0)
         return _made(
             note, scene, "map-not-grid-constant",
-            "The tensor map is a by-value parameter without __grid_constant__: its address is that of a copy in local "
-            "memory, where the copy engine cannot read it.",
+            "The tensor map is copied into a thread's local memory, where the copy engine cannot read it: it is a "
+            "by-value parameter without __grid_constant__, or a variable of the kernel.",
             "Declare the parameter as `const __grid_constant__ CUtensorMap`, and do not copy it into a variable.",
-            line,
+            line or scene.line_of(note.instr),
         )  # fmt: skip
     if "tensor copy must end" in what or "bulk copy must end" in what:
         return _made(

@@ -175,6 +175,10 @@ def _other_barrier(wait: Wait, barrier: Barrier) -> bool:
 def _different(
     note: Note, absent: Wait, wait: Wait, name: str, state: dict[str, object], scene: Scene
 ) -> Finding:
+    if absent.kind == "mbarrier":
+        found = _fresh_ring(absent, wait, scene)
+        if found is not None:
+            return found
     what = {"bar": "__syncthreads()", "cluster": "the barrier of the cluster", "warp": "its warp"}
     other = what.get(absent.kind, "another mbarrier")
     note.instr = absent.instr
@@ -185,6 +189,27 @@ def _different(
         "Let all threads pass the same barriers in the same order: no __syncthreads() in a branch that only some "
         "threads take, and arrive before you wait elsewhere.",
         state, scene.place(absent.instr, "some wait here") + scene.place(wait.instr, "the others here"),
+    )  # fmt: skip
+
+
+def _fresh_ring(absent: Wait, wait: Wait, scene: Scene) -> Finding | None:
+    """Two barriers that nothing has happened to, and threads at both: one of them should not wait yet."""
+    both = [
+        (each, scene.barrier(int(np.atleast_1d(each.detail["index"])[0])))
+        for each in (absent, wait)
+    ]
+    if any(b is None or b.number or b.now.arrivals or b.copies_ever for _, b in both):
+        return None
+    each, barrier = min(both, key=lambda pair: len(pair[0].lanes))
+    name = scene.at(barrier.index)
+    return scene.finding(
+        _note("hang", each), "wait-wrong-parity", scene.line_of(each.instr),
+        f"{len(each.lanes)} threads wait for the first phase of the fresh barrier {name}, which only those could complete "
+        "who wait for these threads in turn: each waits for the other.",
+        "Let the producer pass a fresh `empty` barrier: it waits for parity 1 on the first lap ((lap & 1) ^ 1), which "
+        "counts as over.",
+        {"barrier": name, "phases over": 0},
+        scene.place(each.instr, "this wait should pass at first") + scene.place(wait.instr, "others wait"),
     )  # fmt: skip
 
 

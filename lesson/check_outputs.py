@@ -14,8 +14,13 @@ import numpy as np
 from lesson.check_scene import Scene
 from lesson.emulator.observe import Copy
 from lesson.findings import Finding, Place
+from lesson.map_doctor import explain
 
 MOST = 0.9
+MAP_KINDS = frozenset(
+    "dtype-size dtype-format sizes-in-bytes x-y-swapped strides-in-elements view-stride rows-overlap "
+    "slices-ignored step-ignored innermost-gaps other-start".split()
+)
 TILES_LOOKED_AT = 64
 UNIT_NBYTES = 16
 
@@ -50,9 +55,9 @@ def explain_output(name: str, got: np.ndarray, want: np.ndarray, scene: Scene) -
         return []
     owner = _owners(name, scene)
     width = scene.case.width or want.size
-    outside = _outside(scene)
-    if outside is not None:
-        return [outside]
+    for early in (_suspicious_map(scene), _outside(scene)):
+        if early is not None:
+            return [early]
     tiles = _tiles(got, want, wrong, owner, width, scene)
     for guess in (_swapped, _transposed, _swizzled, _row_length, _moved):
         found = guess(tiles, scene) if tiles else None
@@ -90,6 +95,30 @@ def _is_target(name: str, held: object, scene: Scene) -> bool:
         return False
     array = scene.case.arrays[name]
     return any(tmap.base is array for tmap in scene.case.maps.values())
+
+
+def _suspicious_map(scene: Scene) -> Finding | None:
+    """A map that the driver accepts and that is not that of its array."""
+    for name, tmap in scene.case.maps.items():
+        array = tmap.base
+        if not isinstance(array, np.ndarray):
+            continue
+        width = scene.case.width
+        if array.ndim == 1 and width and array.size % width == 0 and len(tmap.dims) == 2:
+            array = array.reshape(-1, width)
+        found = [s for s in explain(tmap, array).suspicions if s.kind in MAP_KINDS]
+        if found:
+            line = scene.head_line(name, "map") or _copy_place_of(scene)
+            place = (Place(line, "the map", scene.text_at(line)),) if line else ()
+            return scene.finding(
+                None, f"map-{found[0].kind}", line, found[0].says, found[0].cure,
+                {"array": f"{array.shape} {array.dtype}", "map": f"{tmap.dims} {tmap.dtype.value}"}, place,
+            )  # fmt: skip
+    return None
+
+
+def _copy_place_of(scene: Scene) -> int:
+    return next((scene.line_of(c.instr) for c in scene.observer.copies if c.tmap is not None), 0)
 
 
 # --------------------------------------------------------------------------------------- tiles
@@ -258,6 +287,8 @@ def _moved(tiles: list[Tile], scene: Scene) -> Finding | None:
             return None
         steps.append((int(pairs[0, best]), int(pairs[1, best])))
     line, places = _copy_place(tiles, scene)
+    if not line:
+        line, places = _write_line(scene)
     t, (dy, dx) = tiles[0], steps[0]
     if len(set(steps)) == 1:
         return scene.finding(

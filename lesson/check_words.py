@@ -52,7 +52,8 @@ def read_before_phase(note: Note, scene: Scene) -> Finding:
         "phases that the reader has seen end": note.facts["seen"],
         "bytes": what,
     }
-    if waited is not None and note.facts["waited_since_issue"]:
+    is_stale = waited is not None and note.facts["waited_since_issue"]
+    if is_stale and "parity" in waited[0].mods:
         instr = waited[0]
         return scene.finding(
             note, "wait-wrong-parity", scene.line_of(instr),
@@ -61,6 +62,14 @@ def read_before_phase(note: Note, scene: Scene) -> Finding:
             f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the parity flips each "
             "time that the barrier is used again.",
             state, scene.place(instr, "this wait returns too early") + places,
+        )  # fmt: skip
+    if note.facts["seen"] == phase > 0 and not note.facts["read_before_refill"]:
+        return scene.finding(
+            note, "buffer-reused-early", scene.line_of(note.instr),
+            f"{reader.capitalize()} has waited for phase {phase - 1} of {name}, and {what} was refilled before it read it: "
+            "the buffer was released before the read.",
+            "Release the buffer (arrive at its `empty` barrier) behind the last read of it, not in front.",
+            state, places,
         )  # fmt: skip
     return scene.finding(
         note, "read-before-wait", scene.line_of(note.instr),

@@ -3,7 +3,8 @@
 A word is written by a thread (its column and stamp) or by a copy: then by the column of the mbarrier that the
 copy completes on, from its issue on, with the number of the phase that completes it. Whoever does not know that
 phase may not touch the word. Bulk stores mark what they read by the column of the issuing thread's stores. A
-matrix says when each thread last read each 16 bytes, for the copies that will overwrite them.
+matrix says when each thread last read each 16 bytes, for the copies that will overwrite them; negative stamps
+are of reads before the last refill.
 """
 
 from __future__ import annotations
@@ -105,12 +106,23 @@ class SharedShadow:
         bad = ~known & ~unwritten
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
-            kind = "read-unsynced"
+            kind, facts = "read-unsynced", {}
             if writer[first] >= self.clocks.domain_lanes:
-                kind = "read-before-phase"
+                kind, facts = (
+                    "read-before-phase",
+                    {"read_before_refill": self._has_read(who, at, first)},
+                )
             elif self.written[at[first]] == PENDING:
                 kind = "read-before-cp-async"
-            self._note(kind, instr, who, at, first, self.writer_instr)
+            self._note(kind, instr, who, at, first, self.writer_instr, **facts)
+
+    def _has_read(self, who: Lanes, at: np.ndarray, k: int) -> bool:
+        """Whether the lane has read what lay there before the last refill."""
+        if self.read_cells is None:
+            return True
+        granule = int(at[k]) << self.shift >> GRANULE_SHIFT
+        column = int(self.clocks.column[who[k]])
+        return int(self.read_cells[granule * self.clocks.domain_lanes + column]) < 0
 
     def _note(
         self, kind: str, instr: Instr, who: Lanes, at: np.ndarray, k: int, numbers: np.ndarray,
@@ -222,7 +234,7 @@ class SharedShadow:
                 k = int(np.flatnonzero(used)[0]) if used.any() else 0
                 self._note("buffer-reused-early", copy.instr, np.full(at.size, lane), at, k,
                            self.reader_instr, copy=copy, reading_lane=reader)  # fmt: skip
-            cells[:] = 0
+            np.negative(np.maximum(cells, 0), out=cells)
             return
         reader = self.reader[at]
         late = (reader >= 0) & (reader != clocks.column[lane]) & (row[reader] < self.read_at[at])
