@@ -27,6 +27,7 @@ INK = "#1A1A1A"
 PAPER = "#FFFFFF"
 GREY = "#8C8C8C"
 PALE = "#ECECEC"
+WASH = "#F6F6F6"
 BLUE = "#0072B2"
 SKY = "#56B4E9"
 GREEN = "#009E73"
@@ -118,8 +119,8 @@ class Picture:
         """Writes the PNG to `path`."""
         Path(path).write_bytes(self.png())
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
-        """What Jupyter shows: HTML with alt text, and the alt text alone for a terminal."""
+    def html(self) -> str:
+        """The picture as an HTML figure with its alt text."""
         data = base64.b64encode(self.png()).decode("ascii")
         width = round(self.figure.get_figwidth() * PIXELS_PER_INCH)
         image = (
@@ -127,4 +128,8 @@ class Picture:
             ' style="max-width: 100%; height: auto;">'
         )
         # The first line is what JupyterLab shows of an output that is folded: no answer, no pixels.
-        return {"text/html": f"<figure>\n{image}\n</figure>", "text/plain": self.alt}
+        return f"<figure>\n{image}\n</figure>"
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
+        """What Jupyter shows: HTML with alt text, and the alt text alone for a terminal."""
+        return {"text/html": self.html(), "text/plain": self.alt}

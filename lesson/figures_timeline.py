@@ -23,13 +23,14 @@ from lesson.figure_style import (
     PEACH,
     RED,
     SKY,
+    WASH,
     Picture,
     bare,
     new_figure,
     style,
     text_on,
 )
-from lesson.timeline import Moment, Timeline
+from lesson.timeline import Moment, Timeline, spans
 from lesson.timeline_events import BarrierState, Kind
 from lesson.timeline_words import Actor
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MAX_COLUMNS = 14
-WASH = "#F6F6F6"
 LANES = tuple(Actor)
 COLOURS = {
     Actor.THREAD_0: ORANGE,
@@ -180,19 +180,13 @@ def _box(
     )
 
 
-def _spans(shown: list[Column], start: Kind, stop: Kind) -> list[tuple[int, int]]:
-    """(column, column) from each event of a kind to the next event of another kind, or the end."""
-    found = []
-    for at, column in enumerate(shown):
-        if column.first.kind == start:
-            ends = (i for i, c in enumerate(shown) if i > at and c.first.kind == stop)
-            found.append((at, next(ends, len(shown))))
-    return found
+def _kinds(shown: list[Column]) -> list[Kind]:
+    return [column.first.kind for column in shown]
 
 
 def _waits(axes: Axes, shown: list[Column]) -> None:
     """Hatched bars while threads sleep at the barrier."""
-    for start, stop in _spans(shown, Kind.WAIT, Kind.WAKE):
+    for start, stop in spans(_kinds(shown), Kind.WAIT, Kind.WAKE):
         for actor in shown[start].first.by:
             corner = (start + 0.95, _lane_y(actor) - 0.16)
             axes.add_patch(
@@ -204,7 +198,7 @@ def _waits(axes: Axes, shown: list[Column]) -> None:
 
 def _flights(axes: Axes, shown: list[Column]) -> None:
     """A bar in the engine's lane while a copy is under way, and the request that starts it."""
-    for start, stop in _spans(shown, Kind.ISSUE, Kind.LAND):
+    for start, stop in spans(_kinds(shown), Kind.ISSUE, Kind.LAND):
         y = _lane_y(Actor.ENGINE)
         axes.add_patch(
             Rectangle((start + 0.5, y - 0.2), stop - start - 0.45, 0.4, facecolor=BLUE, alpha=0.35)

@@ -2,12 +2,13 @@
 
 Does: runs the kernel, as shipped or edited, in the emulator; says of each event who did what, in a
 few words, and keeps the barrier's counts, the elements concerned and the source line beside it.
-Does not: draw (`figures_timeline` and `stepper` do) or judge. A GPU shows neither its engine nor its
-barriers, so the story is the emulator's on either target. It knows order, and no durations.
+Does not: draw (`figures_timeline` and `stepper` do) or judge. A GPU shows neither its engine nor
+its barriers, so the story is the emulator's on either target. It knows order, and no durations.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -71,6 +72,16 @@ class Timeline:
     def most_nbytes(self) -> int:
         """The largest number of bytes that were missing, or too many."""
         return max((abs(m.barrier.tx_nbytes) for m in self.moments if m.barrier), default=0)
+
+
+def spans(kinds: Sequence[Kind], start: Kind, stop: Kind) -> list[tuple[int, int]]:
+    """(from, to) positions: each event of one kind, and the next of another, or the end."""
+    found = []
+    for at, kind in enumerate(kinds):
+        if kind == start:
+            ends = (i for i, other in enumerate(kinds) if i > at and other == stop)
+            found.append((at, next(ends, len(kinds))))
+    return found
 
 
 def record(

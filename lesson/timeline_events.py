@@ -3,8 +3,8 @@
 Does: adds to the trace what the story needs and only the running machine knows (the counts of a
 barrier, which allocation an access hits), then sorts it: a wait is told once, threads that wake are
 told, and what ended a phase is shown with the counts of zero that it ended with.
-Does not: choose words (`timeline_words`), draw or judge. Accesses to parameters, constants and local
-memory are left out.
+Does not: choose words (`timeline_words`), draw or judge. Accesses to parameters, constants and
+local memory are left out.
 """
 
 from __future__ import annotations
