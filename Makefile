@@ -8,7 +8,7 @@
 #   VENV_ARGS    passed on to python -m venv, such as --system-site-packages
 #   NO_INSTALL   set to 1: no .venv and no download; PYTHON has everything that is needed
 #   NOTEBOOK     the notebook to run
-#   OUT          where `make lesson` writes
+#   OUT          where `make lesson` and `make slides` write
 #   PYTEST_ARGS  passed on to pytest in `make test` and `make gpu-test`
 #   LAB_ARGS     passed on to JupyterLab, such as --no-browser
 
@@ -35,11 +35,12 @@ endif
 NBVAL = $(RUN) -m pytest -p no:xdist --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg \
 	"$(NOTEBOOK)"
 
-.PHONY: help python lesson lab test gpu-test format clean distclean
+.PHONY: help python lesson lab slides test gpu-test format clean distclean
 
 help:
 	@echo "make lesson     run the lesson here: the round trip, and a page to read in out/"
 	@echo "make lab        open the lesson in JupyterLab"
+	@echo "make slides     write the lesson as slides, one page that needs no network, into out/"
 	@echo "make test       lint, tests, and the notebook executed and compared with its outputs"
 	@echo "make gpu-test   what needs a Hopper GPU or a later one"
 	@echo "make format     format the Python code and mend what ruff can mend"
@@ -57,6 +58,10 @@ lesson: python
 lab: python
 	@$(call set_up,notebook)
 	@$(RUN) -m jupyterlab $(LAB_ARGS) "$(NOTEBOOK)"
+
+slides: python
+	@$(call set_up,notebook)
+	@$(RUN) -m lesson slides --out "$(OUT)" "$(NOTEBOOK)"
 
 test: python
 	@$(call set_up,notebook$(comma)test)

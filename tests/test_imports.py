@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "lesson"
 # From the top down. A module imports from layers below its own, or from its own layer without a
 # circle. A module that fits no pattern stands where "*" is.
 LAYERS = {
-    "commands": "__main__ run_lesson get_notebook info check_command",
+    "commands": "__main__ run_lesson slides get_notebook info check_command",
     "the notebook's door": "helpers",
     "what helpers use": "*",
     "sources and answers": "snippets reference",
