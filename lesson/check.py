@@ -24,6 +24,7 @@ from lesson.check_outputs import explain_output
 from lesson.check_scene import Scene
 from lesson.check_words import WORDS
 from lesson.emulator.ordering import Ordering
+from lesson.emulator.ordering_global import WEAK
 from lesson.emulator.ordering_notes import Note
 from lesson.errors import (
     DeviceFault,
@@ -40,7 +41,6 @@ from lesson.findings import Finding, Outcome, Report
 __all__ = ["SCHEDULES", "Report", "check", "check_case"]
 assert check_words_barriers
 SCHEDULES = ("eager", "late", "random")
-WEAK = "at once"
 OnGpu = Callable[[Case, "compiler.Ptx | None", list[Outcome]], "Outcome | None"]
 
 
@@ -170,7 +170,7 @@ def check_case(
 
 def run_once(case: Case, ptx: str, schedule: str) -> tuple[list[Finding], Outcome]:
     """What one run shows: findings, causes first, and its outcome."""
-    observer = Ordering()
+    observer = Ordering(compares_values=not case.expected)
     args, arrays = case.fresh()
     error: LessonError | None = None
     try:

@@ -34,9 +34,13 @@ STORES = ("store", "reduce", "bulk_store", "bulk_reduce", "bulk_shared")
 
 
 class Ordering(Observer):
-    """The checks of one launch. `notes`: what they found; `copies`: all that were issued, by blocks `issuers`."""
+    """The checks of one launch. `notes`: what they found; `copies`: all that were issued, by blocks `issuers`.
 
-    def __init__(self) -> None:
+    `compares_values`: whether blocks that write one element are told apart by what they write; not needed where
+    the right output is known."""
+
+    def __init__(self, compares_values: bool = True) -> None:
+        self.compares_values = compares_values
         self.notes = Notes()
         self.copies: list[Copy] = []
         self.issuers: list[int] = []
@@ -45,7 +49,7 @@ class Ordering(Observer):
     def begin_launch(self, m: Machine) -> None:
         self.notes = Notes()
         self.copies, self.issuers = [], []
-        self.global_shadow = GlobalShadow(m, self.notes)
+        self.global_shadow = GlobalShadow(m, self.notes, self.compares_values)
         self.unit = narrowest_store(m)
 
     def begin_batch(self, m: Machine) -> None:
@@ -150,7 +154,7 @@ class Ordering(Observer):
         elif instr is None:
             return
         elif op == "init":
-            self.shadow.mark_barrier(index, lanes, instr)
+            self.shadow.mark_barrier(index, instr)
             barriers.init(instr, lanes, index, details["count"])
         elif op == "inval":
             barriers.inval(lanes, index)

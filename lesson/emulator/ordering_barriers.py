@@ -8,7 +8,7 @@ was over too early, or never.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class Barriers:
             made.number = 0 if before is None else before.number + 1
             self.at[at] = self.by_column[domain, column] = made
             self.initialised_by.setdefault(lane, []).append(made)
-        self.clocks.clock[lanes] += 1
+        self.clocks.tick(lanes)
 
     def inval(self, lanes: Lanes, index: np.ndarray) -> None:
         for at in index.tolist():
@@ -154,8 +154,15 @@ class Barriers:
     # ---------------------------------------------------------------------------------- arriving
     def by_barrier(self, instr: Instr, lanes: Lanes, index: np.ndarray):
         """The lanes of each barrier: (barrier or None, its lanes, their positions)."""
-        if lanes.size == 1 or (index == index[0]).all():
+        groups: list[tuple[int, Any]]
+        step = np.diff(index)
+        cuts = np.flatnonzero(step)
+        if not cuts.size:
             groups = [(int(index[0]), slice(None))]
+        elif int(step.min()) >= 0:
+            starts = [0, *(cuts + 1).tolist()]
+            stops = [*starts[1:], lanes.size]
+            groups = [(int(index[a]), slice(a, b)) for a, b in zip(starts, stops, strict=True)]
         else:
             groups = [(at, np.flatnonzero(index == at)) for at in np.unique(index).tolist()]
         for at, part in groups:
@@ -177,7 +184,9 @@ class Barriers:
         for barrier, mine, part in self.by_barrier(instr, lanes, index):
             if barrier is None:
                 continue
-            counts = np.broadcast_to(count, lanes.size)[part]
+            counts = np.ones(mine.size, np.int32)
+            if np.size(count) > 1 or np.max(count) != 1:
+                counts = np.broadcast_to(count, lanes.size)[part].astype(np.int32)
             if instr.opcode == "cp" and "noinc" not in instr.mods:
                 counts = np.zeros_like(counts)  # the pending count went up by as many before
             total, phase = int(counts.sum()), barrier.now
@@ -190,7 +199,7 @@ class Barriers:
             if nbytes is not None:
                 self._expect(barrier, instr, mine, np.broadcast_to(nbytes, lanes.size)[part])
             phase.arrivals += total
-            phase.arrived[self.clocks.column[mine]] += counts.astype(np.int32)
+            phase.arrived[self.clocks.column[mine]] += counts
             phase.arrive = instr
             self._touched(barrier)
             if drop:

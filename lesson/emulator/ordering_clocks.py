@@ -37,6 +37,7 @@ class Clocks:
         self.column = np.arange(nlanes) % domain_lanes
         ndomains = nlanes // domain_lanes
         self.clock = np.ones(nlanes, np.int32)
+        self._snapshot: NDArray[np.int32] | None = None
         self.own_fenced = np.zeros(nlanes, np.int32)
         self.row = self.domain.copy()
         self.nrows = ndomains
@@ -74,6 +75,17 @@ class Clocks:
         self.nrows += count
         return np.arange(first, first + count)
 
+    def snapshot(self) -> NDArray[np.int32]:
+        """All clocks as they are now."""
+        if self._snapshot is None:
+            self._snapshot = self.clock.copy()
+        return self._snapshot
+
+    def tick(self, lanes: Lanes) -> None:
+        """The clocks of lanes that have released go on."""
+        self.clock[lanes] += 1
+        self._snapshot = None
+
     # ------------------------------------------------------------------------------- questions
     def knows(self, lanes: Lanes, column: NDArray, stamp: NDArray) -> NDArray[np.bool_]:
         """Whether each lane knows of that stamp of that column of its domain."""
@@ -103,7 +115,7 @@ class Clocks:
         columns = self.column[lanes]
         know[columns] = self.clock[lanes]
         fenced[columns] = np.maximum(fenced[columns], self.own_fenced[lanes])
-        self.clock[lanes] += 1
+        self.tick(lanes)
         return Shared(know, fenced)
 
     def padded(self, shared: Shared) -> Shared:
@@ -116,7 +128,17 @@ class Clocks:
     def acquire(self, lanes: Lanes, source: Shared) -> None:
         """Lanes of one domain learn a row."""
         know, fenced = self.padded(source)
-        rows, inverse = np.unique(self.row[lanes], return_inverse=True)
+        row = self.row[lanes]
+        if (row == row[0]).all():
+            if (self.know[row[0]] >= know).all() and (self.fenced[row[0]] >= fenced).all():
+                return
+            (fresh,) = self._rows(1)
+            now = self.row[lanes[0]]
+            np.maximum(self.know[now], know, out=self.know[fresh])
+            np.maximum(self.fenced[now], fenced, out=self.fenced[fresh])
+            self.row[lanes] = fresh
+            return
+        rows, inverse = np.unique(row, return_inverse=True)
         if (self.know[rows] >= know).all() and (self.fenced[rows] >= fenced).all():
             return
         fresh = self._rows(rows.size)
@@ -143,7 +165,7 @@ class Clocks:
         self.know[to, columns] = self.clock[lanes]
         self.fenced[to, columns] = np.maximum(self.fenced[to, columns], self.own_fenced[lanes])
         self.row[lanes] = to
-        self.clock[lanes] += 1
+        self.tick(lanes)
 
     def fence_async(self, lanes: Lanes) -> None:
         """fence.proxy.async: what each lane knows and wrote is published to the async proxy."""
@@ -156,7 +178,7 @@ class Clocks:
             self.fenced[fresh] = np.maximum(self.fenced[rows], self.know[rows])
             self.row[lanes] = fresh[inverse]
         self.own_fenced[lanes] = self.clock[lanes]
-        self.clock[lanes] += 1
+        self.tick(lanes)
 
     def learn(self, lane: int, column: int, stamp: int) -> None:
         """One lane learns of one stamp."""

@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 
 WORD_SHIFT = 2
 NOBODY, MIXED = -1, -2
+WEAK = "at once"  # two blocks wrote an element; whether the same value is not known
 
 
 class GlobalShadow:
     """The global memory of a launch, word by word."""
 
-    def __init__(self, m: Machine, notes: Notes) -> None:
-        self.m, self.notes = m, notes
+    def __init__(self, m: Machine, notes: Notes, compares_values: bool) -> None:
+        self.m, self.notes, self.compares_values = m, notes, compares_values
         size = m.memory.buffer.u8.size
         self.words = m.memory.buffer.views[4]
         self.owner = np.full(size >> WORD_SHIFT, NOBODY, np.int32)
@@ -43,6 +44,7 @@ class GlobalShadow:
 
     def begin_batch(self, m: Machine, clocks: Clocks) -> None:
         self.m, self.clocks = m, clocks
+        self.block = (m.block_of + m.first_block).astype(np.int32)
         self.fenced = np.zeros(m.nlanes, np.int32)
         self.has_fenced = np.zeros(m.nlanes, np.bool_)
 
@@ -56,30 +58,41 @@ class GlobalShadow:
         if nbytes < 1 << WORD_SHIFT:
             self.owner[at] = MIXED
             return
-        block = self.m.block_of[lanes] + self.m.first_block
+        block = self.block if lanes.size == self.block.size else self.block[lanes]
         for k in range(nbytes >> WORD_SHIFT):
             self._claim(instr, lanes, at + k if k else at, block)
-        segment = self.m.memory.segment_of(int(index[0]))
+        segment = self.m.memory.last
         self.writers[id(segment)] = instr
         if id(segment) in self.mapped:
             self._remember(lanes, at, nbytes >> WORD_SHIFT, id(segment))
 
     def _claim(self, instr: Instr, lanes: Lanes, at: np.ndarray, block: np.ndarray) -> None:
+        before = self.owner.take(at)
+        self.owner[at] = block
+        others = (before != block) & (before >= 0)
+        if self.compares_values:
+            self._compare(instr, lanes, at, before, others)
+        elif others.any():
+            first = int(np.flatnonzero(others)[0])
+            self._note(instr, lanes, at, first, int(before[first]), WEAK)
+        after = self.owner.take(at)
+        if not np.array_equal(after, block):
+            first = int(np.flatnonzero(after != block)[0])
+            self._note(instr, lanes, at, first, int(after[first]), WEAK)
+
+    def _compare(
+        self, instr: Instr, lanes: Lanes, at: np.ndarray, before: np.ndarray, others: np.ndarray
+    ) -> None:
+        """Other blocks wrote here: the same values, or others?"""
         if self.values is None:
             self.values = np.zeros(self.owner.size, np.uint32)
-        before, now = self.owner[at], self.words[at]
-        others = (before >= 0) & (before != block)
-        self.owner[at] = block
+        now = self.words.take(at)
         if others.any():
             others &= self.values[at] != now
             if others.any():
                 first = int(np.flatnonzero(others)[0])
                 self._note(instr, lanes, at, first, int(before[first]), "differ")
         self.values[at] = now
-        after = self.owner[at]
-        if (after != block).any():
-            first = int(np.flatnonzero(after != block)[0])
-            self._note(instr, lanes, at, first, int(after[first]), "at once")
 
     def _note(
         self, instr: Instr, lanes: Lanes, at: np.ndarray, k: int, other: int, how: str
@@ -125,7 +138,8 @@ class GlobalShadow:
         at = self._footprint(copy, True)
         if at.size:
             lanes = np.full(at.size, copy.lane)
-            block = np.full(at.size, copy.lane // self.m.padded_threads + self.m.first_block)
+            here = copy.lane // self.m.padded_threads + self.m.first_block
+            block = np.full(at.size, here, np.int32)
             self._claim(copy.instr, lanes, at, block)
             self.writers[id(self.m.memory.segment_of(copy.global_start))] = copy.instr
 

@@ -2,9 +2,8 @@
 
 A word is written by a thread (its column and stamp) or by a copy: then by the column of the mbarrier that the
 copy completes on, from its issue on, with the number of the phase that completes it. Whoever does not know that
-phase may not touch the word. Bulk stores mark what they read by the column of the issuing thread's stores. A
-matrix says when each thread last read each 16 bytes, for the copies that will overwrite them; negative stamps
-are of reads before the last refill.
+phase may not touch the word. Bulk stores mark what they read by the column of the issuing thread's stores. Reads are
+kept in `ordering_readers`.
 """
 
 from __future__ import annotations
@@ -17,15 +16,14 @@ from lesson.emulator.observe import Copy
 from lesson.emulator.ordering_barriers import Barriers
 from lesson.emulator.ordering_clocks import Clocks, Lanes
 from lesson.emulator.ordering_notes import Notes
+from lesson.emulator.ordering_readers import NOBODY, Readers
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
 
-GRANULE_SHIFT = 4
-NOBODY = -1
 PENDING = np.int32(1 << 30)  # a stamp that nobody knows: cp.async whose group was not waited for
-MATRIX_NBYTES = 256 << 20
+NEVER = np.int32((1 << 31) - 1)  # the stamp of what nobody has written
 
 
 class SharedShadow:
@@ -38,24 +36,16 @@ class SharedShadow:
         self.shift = unit.bit_length() - 1
         nunits = m.shared.u8.size >> self.shift
         self.writer = np.full(nunits, NOBODY, np.int32)
-        self.written = np.zeros(nunits, np.int32)
+        self.written = np.full(nunits, NEVER, np.int32)
         self.writer_instr = np.zeros(nunits, np.int32)
-        self.reader = np.full(nunits, NOBODY, np.int32)
-        self.read_at = np.zeros(nunits, np.int32)
-        self.store = np.full(nunits, NOBODY, np.int32)
-        self.stored = np.zeros(nunits, np.int32)
         self.barrier = np.zeros(nunits, np.bool_)
         self.instrs: list[Instr | None] = [None]
         self.numbers: dict[int, int] = {}
-        self.reader_instr = np.zeros(nunits, np.int32)
-        self.store_instr = np.zeros(nunits, np.int32)
+        self.readers = Readers(m, clocks, self.shift)
         self.has_stores = self.has_barriers = False
-        granules = m.shared_stride >> GRANULE_SHIFT
-        self.granules = granules
-        self.matrix: np.ndarray | None = None
-        if m.nblocks * granules * clocks.domain_lanes * 4 <= MATRIX_NBYTES:
-            self.matrix = np.zeros((m.nblocks, granules, clocks.domain_lanes), np.int32)
-        self.read_cells = None if self.matrix is None else self.matrix.reshape(-1)
+        self.store: np.ndarray
+        self.stored: np.ndarray
+        self.store_instr: np.ndarray
 
     def number_of(self, instr: Instr) -> int:
         """A small number for an instruction, to keep beside words."""
@@ -79,50 +69,38 @@ class SharedShadow:
         clocks = self.clocks
         at, count = self.units(index, nbytes)
         who = lanes if count == 1 else np.repeat(lanes, count)
-        writer = self.writer[at]
-        known = (clocks.know[clocks.row[who], writer] >= self.written[at]) | (
-            (writer == clocks.column[who]) & (self.written[at] != PENDING)
-        )
-        if not known.all() or int(writer.min()) < 0:
+        rows = clocks.row if who.size == clocks.row.size else clocks.row[who]
+        writer, written = self.writer.take(at), self.written.take(at)
+        width = clocks.know.shape[1]
+        known = clocks.know.reshape(-1).take(rows * width + writer) >= written
+        if not known.all():
             self._bad_reads(instr, who, at, writer, known)
-        if self.has_barriers and self.barrier[at].any():
-            first = int(np.flatnonzero(self.barrier[at])[0])
-            self._note("barrier-read-as-data", instr, who, at, first, self.writer_instr)
-        columns = clocks.column[lanes]
-        if self.read_cells is not None:
-            granule = index >> GRANULE_SHIFT
-            self.read_cells[granule * clocks.domain_lanes + columns] = clocks.clock[lanes]
-        self.reader[at] = columns if count == 1 else np.repeat(columns, count)
-        self.read_at[at] = clocks.clock[who]
-        self.reader_instr[at] = self.number_of(instr)
+        self.readers.add(self.number_of(instr), lanes, at, count, index)
 
     def _bad_reads(
         self, instr: Instr, who: Lanes, at: np.ndarray, writer: np.ndarray, known: np.ndarray
     ) -> None:
         unwritten = writer < 0
+        barrier = self.barrier[at]
+        if barrier.any():
+            first = int(np.flatnonzero(barrier)[0])
+            self._note("barrier-read-as-data", instr, who, at, first, self.writer_instr)
+            unwritten &= ~barrier
         if unwritten.any():
             first = int(np.flatnonzero(unwritten)[0])
             self._note("read-uninitialised", instr, who, at, first, self.writer_instr)
-        bad = ~known & ~unwritten
+        own = (writer == self.clocks.column[who]) & (self.written[at] != PENDING)
+        bad = ~known & ~own & ~unwritten & ~barrier
         if bad.any():
             first = int(np.flatnonzero(bad)[0])
+            lane, unit = int(who[first]), int(at[first])
             kind, facts = "read-unsynced", {}
             if writer[first] >= self.clocks.domain_lanes:
-                kind, facts = (
-                    "read-before-phase",
-                    {"read_before_refill": self._has_read(who, at, first)},
-                )
-            elif self.written[at[first]] == PENDING:
+                kind = "read-before-phase"
+                facts["read_before_refill"] = self.readers.has_read_before(lane, unit)
+            elif self.written[unit] == PENDING:
                 kind = "read-before-cp-async"
             self._note(kind, instr, who, at, first, self.writer_instr, **facts)
-
-    def _has_read(self, who: Lanes, at: np.ndarray, k: int) -> bool:
-        """Whether the lane has read what lay there before the last refill."""
-        if self.read_cells is None:
-            return True
-        granule = int(at[k]) << self.shift >> GRANULE_SHIFT
-        column = int(self.clocks.column[who[k]])
-        return int(self.read_cells[granule * self.clocks.domain_lanes + column]) < 0
 
     def _note(
         self, kind: str, instr: Instr, who: Lanes, at: np.ndarray, k: int, numbers: np.ndarray,
@@ -169,17 +147,26 @@ class SharedShadow:
             first = int(np.flatnonzero(self.barrier[at])[0])
             self._note("barrier-overwritten", instr, who, at, first, self.writer_instr)
             self.barrier[at] = False
-        reader = self.reader[at]
-        late = (reader >= 0) & (reader != columns)
-        if late.any() and not atomic:
-            late &= clocks.know[rows, reader] < self.read_at[at]
-            if late.any():
-                first = int(np.flatnonzero(late)[0])
-                self._note("write-while-read", instr, who, at, first, self.reader_instr)
-        self.reader[at] = NOBODY
+        if self.readers.flush():
+            self._after_reads(instr, who, at, columns, rows, atomic)
         self.writer[at] = columns
         self.written[at] = clocks.clock[who]
         self.writer_instr[at] = self.number_of(instr)
+
+    def _after_reads(
+        self, instr: Instr, who: Lanes, at: np.ndarray, columns: np.ndarray, rows: np.ndarray,
+        atomic: bool,
+    ) -> None:  # fmt: skip
+        """May somebody still read what is written now?"""
+        readers = self.readers
+        reader = readers.column[at]
+        late = (reader >= 0) & (reader != columns)
+        if late.any() and not atomic:
+            late &= self.clocks.know[rows, reader] < readers.stamp[at]
+            if late.any():
+                first = int(np.flatnonzero(late)[0])
+                self._note("write-while-read", instr, who, at, first, readers.instr)
+        readers.column[at] = NOBODY
 
     # ------------------------------------------------------------------------------------ copies
     def copy_in(self, copy: Copy, column: int, stamp: int, ranges: list[tuple[int, int]]) -> None:
@@ -189,16 +176,18 @@ class SharedShadow:
             part = slice(start >> self.shift, -(-stop >> self.shift))
             self.writer[part], self.written[part] = column, stamp
             self.writer_instr[part] = self.number_of(copy.instr)
-            self.reader[part] = NOBODY
-            self.store[part] = NOBODY
+            if self.has_stores:
+                self.store[part] = NOBODY
 
     def _overwrite(self, copy: Copy, start: int, stop: int, column: int) -> None:
         """Who still needs what the copy will overwrite?"""
         clocks, lane = self.clocks, copy.lane
         part = slice(start >> self.shift, -(-stop >> self.shift))
+        writer, row = self.writer[part], clocks.know[clocks.row[lane]]
+        if int(writer.max()) < 0 and not self.has_stores and not self.readers.flush():
+            return
         at = np.arange(part.start, part.stop)
         who = np.array([lane])
-        writer, row = self.writer[part], clocks.know[clocks.row[lane]]
         unknown = (writer >= 0) & (row[writer] < self.written[part])
         unknown &= (writer != clocks.column[lane]) | (self.written[part] == PENDING)
         if unknown.any():
@@ -214,35 +203,14 @@ class SharedShadow:
                 first = int(np.flatnonzero(busy)[0])
                 self._note("store-source-reused", copy.instr, who.repeat(at.size), at, first,
                            self.store_instr, copy=copy)  # fmt: skip
-        self._overwrite_read(copy, start, stop, row, at)
-
-    def _overwrite_read(
-        self, copy: Copy, start: int, stop: int, row: np.ndarray, at: np.ndarray
-    ) -> None:
-        clocks, lane = self.clocks, copy.lane
-        if self.matrix is not None:
-            block, offset = divmod(start, self.m.shared_stride)
-            cells = self.matrix[
-                block, offset >> GRANULE_SHIFT : -(-(offset + stop - start) >> GRANULE_SHIFT)
-            ]
-            late = cells.max(axis=0) > row[: clocks.domain_lanes]
-            late[clocks.column[lane]] = False
-            if late.any():
-                column = int(np.flatnonzero(late)[0])
-                reader = lane - int(clocks.column[lane]) + column
-                used = self.reader[at] >= 0
-                k = int(np.flatnonzero(used)[0]) if used.any() else 0
-                self._note("buffer-reused-early", copy.instr, np.full(at.size, lane), at, k,
-                           self.reader_instr, copy=copy, reading_lane=reader)  # fmt: skip
-            np.negative(np.maximum(cells, 0), out=cells)
-            return
-        reader = self.reader[at]
-        late = (reader >= 0) & (reader != clocks.column[lane]) & (row[reader] < self.read_at[at])
-        if late.any():
-            first = int(np.flatnonzero(late)[0])
-            self._note("buffer-reused-early", copy.instr, np.full(at.size, lane), at, first,
-                       self.reader_instr, copy=copy,
-                       reading_lane=lane - int(clocks.column[lane]) + int(reader[first]))  # fmt: skip
+        if self.readers.flush():
+            reader = self.readers.late_for(lane, start, stop, row)
+            if reader >= 0:
+                used = np.flatnonzero(self.readers.column[part] >= 0)
+                k = int(used[0]) if used.size else 0
+                self._note("buffer-reused-early", copy.instr, who.repeat(at.size), at, k,
+                           self.readers.instr, copy=copy, reading_lane=reader)  # fmt: skip
+            self.readers.column[part] = NOBODY
 
     def copy_out(self, copy: Copy, start: int, stop: int, column: int, stamp: int) -> None:
         """A bulk store was issued: it reads these bytes through the async proxy."""
@@ -268,18 +236,19 @@ class SharedShadow:
                 self._note(
                     "store-unfenced", copy.instr, who, at, first, self.writer_instr, copy=copy
                 )
+        if not self.has_stores:
+            self.store = np.full(self.writer.size, NOBODY, np.int32)
+            self.stored = np.zeros(self.writer.size, np.int32)
+            self.store_instr = np.zeros(self.writer.size, np.int32)
+            self.has_stores = True
         self.store[part], self.stored[part] = column, stamp
         self.store_instr[part] = self.number_of(copy.instr)
-        self.has_stores = True
 
-    def mark_barrier(self, index: np.ndarray, lanes: Lanes, instr: Instr) -> None:
+    def mark_barrier(self, index: np.ndarray, instr: Instr) -> None:
         """mbarrier.init: these eight bytes are no data."""
-        at, count = self.units(index, 8)
-        who = np.repeat(lanes, count)
-        self.writer[at] = self.clocks.column[who]
-        self.written[at] = self.clocks.clock[who]
+        at, _ = self.units(index, 8)
+        self.writer[at], self.written[at] = NOBODY, NEVER
         self.writer_instr[at] = self.number_of(instr)
-        self.reader[at] = NOBODY
         self.barrier[at] = self.has_barriers = True
 
     def free_barrier(self, index: np.ndarray) -> None:
