@@ -93,14 +93,15 @@ def box_fits(tmap: TensorMap, _address: int) -> Iterator[BrokenRule]:
     The manual does not say so. The recording refuses the next size above 233472 bytes, whatever
     type, rank, swizzle or interleave. It counts boxDim[k] / elementStrides[k], rounded down, in
     every dimension: in dimension 0 too, though a copy without interleave ignores that step, and
-    below what an outer step moves, which is rounded up. What a dimension shorter than its step
-    counts is not recorded; here it is one.
+    below what an outer step moves, which is rounded up. A dimension shorter than its step so counts
+    0, and the whole box with it: such a map encodes, however large its other dimensions are, though
+    a copy moves one element there.
     """
     sizes = [size for _, size in whole(tmap.box)]
     steps = [step for _, step in whole(tmap.element_strides)]
     if min(sizes, default=0) < 1 or min(steps, default=0) < 1 or len(sizes) != len(steps):
         return
-    picked = [max(1, size // step) for size, step in zip(sizes, steps, strict=True)]
+    picked = [size // step for size, step in zip(sizes, steps, strict=True)]
     nbytes = math.prod(picked) * tmap.itemsize
     if nbytes <= BOX_LIMIT_NBYTES:
         return

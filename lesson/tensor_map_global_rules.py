@@ -120,7 +120,7 @@ def global_address_is_aligned(tmap: TensorMap, address: int) -> Iterator[BrokenR
 def global_address_fits_57_bits(_tmap: TensorMap, address: int) -> Iterator[BrokenRule]:
     """globalAddress: a virtual address of the chip.
 
-    The manual gives no bound. The recording accepts 0 and 2^56 and refuses 2^57 and 2^63.
+    The manual gives no bound. The recording accepts 0 and 2^57 - 16, and refuses 2^57 and above.
     """
     if isinstance(address, int) and not 0 <= address < 1 << ADDRESS_BITS:
         yield BrokenRule(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import operator
 
 import pytest
 
@@ -18,6 +20,12 @@ ANSWERS = [case for case in ENCODES if not case.get("null_strides")]
 def test_every_answer_at_the_edges_is_predicted():
     wrong = [c for c in ANSWERS if accepts(recorded_map(c)) != (c["result"] == "CUDA_SUCCESS")]
     assert wrong == []
+
+
+def test_a_box_that_counts_as_nothing_is_encoded_whatever_its_size():
+    large = [case for case in ANSWERS if math.prod(case["box"]) > 228 << 10]
+    short = [c for c in large if any(map(operator.lt, c["box"], c["estrides"]))]
+    assert [case["result"] for case in short] == ["CUDA_SUCCESS"] * 4
 
 
 # No recorded map has arrays of the wrong length or parts of numbers, and this chip refuses packed

@@ -272,6 +272,12 @@ def test_a_box_above_228_kib_is_refused_with_a_size_that_fits(parameters, nbytes
     assert check(TensorMap(**LEGAL | parameters | dict(box=box)))
 
 
+def test_a_box_shorter_than_its_step_somewhere_is_of_any_size():
+    large = dict(dims=(8,) * 3, strides_bytes=(32, 256), box=(256, 256, 3))
+    assert check(TensorMap(**LEGAL | large | dict(element_strides=(1, 1, 3))))
+    assert not check(TensorMap(**LEGAL | large | dict(element_strides=(1, 1, 4))))
+
+
 def test_every_rule_has_a_test():
     assert {rule.__name__ for rule in RULES} == {name for name, _, _ in BREAKS} | {"box_fits"}
 

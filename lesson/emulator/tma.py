@@ -49,12 +49,12 @@ def start_fault(
     Recorded of an H200, without an exception: the instruction has the map's rank; the innermost
     start lies on a 16-byte boundary (under interleave it counts slices, and always does); a store
     or a reduction starts at no negative coordinate, a load or a prefetch may; a reduction has the
-    type (`types_of`). The PTX ISA says none of it but the last. A map whose dimensions are 2^32
-    encodes, yet each of its loads is an illegal instruction; at which size that begins is not
-    recorded, and here it does where coordinates end. `op` is the reduction's, None for others.
+    type (`types_of`). The PTX ISA says none of it but the last. A dimension of more than 2^31
+    encodes, yet each copy of such a map is an illegal instruction, a prefetch too, wherever it
+    starts. `op` is the reduction's, None for others.
 
     Off a multiple of 128 (SHARED_ALIGN_NBYTES), without a swizzle too, an address in shared memory
-    is another fault, "misaligned address".
+    is another fault, "misaligned address"; a copy that has both is an illegal instruction.
     """
     if len(coords) != tmap.rank:
         return (

@@ -11,8 +11,8 @@ operand; floats round to nearest even. As recorded on an H200:
 * `add` works on all float32 types and on FLOAT64. It rounds to float32, for TFLOAT32 too. It keeps
   denormals, but FLOAT32_FTZ and TFLOAT32_FTZ flush operands and results to the zero of their sign.
 * A NaN that comes out is all ones but for the sign: 0x7FFF, 0x7FFFFFFF. FLOAT64 hands a NaN operand
-  on as it is, signalling or not. Not recorded: which of two, and what inf - inf gives; here the one
-  in memory, and the NaN of `add.f64`.
+  on as it is, signalling or not, and of two the one from shared memory; inf - inf is
+  0xFFF8000000000000.
 * `min` and `max` prefer the number to the NaN, and -0 is below +0.
 """
 
@@ -115,11 +115,11 @@ def _add_flushed(held: np.ndarray, given: np.ndarray) -> np.ndarray:
 
 
 def _add_doubles(held: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """The sum of float64 patterns; a NaN operand is the result as it is."""
+    """The sum of float64 patterns; a NaN operand is the result as it is, `given` before `held`."""
     x, y = held.view(np.float64), given.view(np.float64)
     total = x + y
     words = np.where(np.isnan(total), _DOUBLE_NAN, total.view(np.uint64))
-    return np.where(np.isnan(x), held, np.where(np.isnan(y), given, words))
+    return np.where(np.isnan(y), given, np.where(np.isnan(x), held, words))
 
 
 def _smaller(held: np.ndarray, given: np.ndarray) -> np.ndarray:

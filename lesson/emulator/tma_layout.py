@@ -11,9 +11,8 @@ swizzling modes) and the recordings of an H200, which settle what the text leave
 Under interleave the channels of a slice, 16 or 32 bytes, are a dimension in front of dimension 0
 that the map does not name: as recorded, coordinates, sizes, box and steps of dimension 0 count
 slices, so that no start is off the 16-byte boundary; of the last dimension but one, the slices of
-channels, a copy moves one, whatever the box says; and rows lie without gaps under a swizzle.
-How many bytes such a copy counts, and where dimension 0 ends, is not recorded: here the bytes that
-it moves, and its size in slices.
+channels, a copy moves one, whatever the box says; a barrier counts the bytes that so are moved; and
+rows lie without gaps under a swizzle.
 
 Not modelled, and refused by name: the 128B_ATOM swizzles and the packed types of later chips.
 """

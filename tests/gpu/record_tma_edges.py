@@ -7,8 +7,8 @@ or reduction a row) and `edges.npz` (`shared_i`: shared memory after a load; `ch
 `values_i`: the global bytes that a copy changed) under DIR, and prints a few lines. Needs numpy,
 CuPy and cuda.bindings. A copy that faults costs a child process, no more.
 
-With `--random` it also asks for the random encodes of that script under fresh seeds; with `--open`
-only for what is still unanswered (`tma_open_questions.py`).
+With `--random` it also asks for the random encodes of that script under fresh seeds; with `--later`
+only for the second round (`tma_later_questions.py`).
 What it does not ask: im2col maps, gather4 and scatter4 (not on sm_90), multicast.
 """
 
@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.gpu import tma_open_questions
+from tests.gpu import tma_later_questions
 from tests.gpu.tma_memory import GLOBAL_NBYTES, SHARED_NBYTES, box_nbytes, memory_before
 from tests.gpu.tma_questions import (
     SIZE,
@@ -267,18 +267,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
     parser.add_argument("--random", help="the oracle's tma.py, for fresh random encodes")
-    parser.add_argument("--open", action="store_true", help="only what is still unanswered")
+    parser.add_argument("--later", action="store_true", help="only the second round")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     gpu = Gpu()
-    if options.open:
-        record_encodes(gpu, options.out, tma_open_questions.encode_list())
-        record_copies(options.out, tma_open_questions.copy_list())
-        return
-    maps = encode_list() + largest_boxes(gpu)
-    maps += random_maps(options.random) if options.random else []
+    maps, copies = tma_later_questions.encode_list(), tma_later_questions.copy_list()
+    if not options.later:
+        seeded = random_maps(options.random) if options.random else []
+        maps = encode_list() + largest_boxes(gpu) + seeded + maps
+        copies = load_list() + store_list() + copies
     record_encodes(gpu, options.out, maps)
-    record_copies(options.out, load_list() + store_list())
+    record_copies(options.out, copies)
 
 
 if __name__ == "__main__":

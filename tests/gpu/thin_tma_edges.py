@@ -1,16 +1,17 @@
 """Thins what `record_tma_edges` wrote to what is kept under `tests/data/edges`.
 
-    python -m tests.gpu.thin_tma_edges DIR [OUT]
+    python -m tests.gpu.thin_tma_edges DIR... [--out OUT]
 
-All copies are kept, with as much of the memory before them as any touches. Of the encodes all
-that were asked for by hand are, and of the random ones a few for each combination of rules that
-they break, by what `lesson.tensor_map` says; a map whose answer it does not foresee is kept anyway.
+The answers of several folders, such as of both rounds, are joined in that order. All copies are
+kept, with as much of the memory before them as any touches. Of the encodes all that were asked for
+by hand are, and of the random ones a few for each combination of rules that they break, by what
+`lesson.tensor_map` says; a map whose answer it does not foresee is kept anyway.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -19,11 +20,11 @@ import numpy as np
 from lesson.tensor_map import check
 from tests.gpu.tma_memory import memory_before
 from tests.gpu.tma_questions import Case
-from tests.recorded_edges import EDGES, pack, unpack
+from tests.recorded_edges import EDGES, Arrays, pack, unpack
 from tests.recorded_maps import recorded_map
 
 KEPT_OF_A_KIND = 2
-TENSOR_NBYTES = 20480
+TENSOR_NBYTES = 65536
 SHARED_NBYTES = 8192
 
 
@@ -44,26 +45,47 @@ def thinned(rows: list[Case]) -> list[Case]:
     return kept
 
 
-def main(source: Path, out: Path = EDGES) -> None:
-    out.mkdir(parents=True, exist_ok=True)
-    encodes = thinned(json.loads((source / "edges_encode.json").read_text()))
-    cases = json.loads((source / "edges_copy.json").read_text())
-    for name, rows in (("edges_encode", encodes), ("edges_copy", cases)):
+def joined(sources: list[Path]) -> tuple[list[Case], list[Case], Arrays]:
+    """The encodes, the copies and the arrays of all folders, as those of one."""
+    encodes, copies, arrays = [], [], {}
+    for source in sources:
+        encodes += json.loads((source / "edges_encode.json").read_text())
+        for name, array in unpack(source / "edges.npz").items():
+            kind, number = name.split("_")
+            arrays[f"{kind}_{int(number) + len(copies)}"] = array
+        copies += json.loads((source / "edges_copy.json").read_text())
+    return encodes, copies, arrays
+
+
+def cut(name: str, array: np.ndarray) -> np.ndarray:
+    """An array as small as it can be kept."""
+    if name.startswith("changed"):
+        return array.astype(np.uint32)
+    if name.startswith("shared"):
+        assert (array[SHARED_NBYTES:] == 0xA5).all()
+        return array[:SHARED_NBYTES]
+    return array
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("sources", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, default=EDGES)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    encodes, copies, arrays = joined(options.sources)
+    encodes = thinned(encodes)
+    for name, rows in (("edges_encode", encodes), ("edges_copy", copies)):
         lines = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
-        (out / f"{name}.json").write_text(f"[{lines}]\n")
-    arrays = unpack(source / "edges.npz")
-    for name, array in arrays.items():
-        arrays[name] = array.astype(np.uint32) if name.startswith("changed") else array
-        if name.startswith("shared"):
-            assert (array[SHARED_NBYTES:] == 0xA5).all()
-            arrays[name] = array[:SHARED_NBYTES]
-    for kind in ("bytes", "words"):
+        (options.out / f"{name}.json").write_text(f"[{lines}]\n")
+    arrays = {name: cut(name, array) for name, array in arrays.items()}
+    for kind in sorted({case.get("data", "bytes") for case in copies}):
         tensor, shared = memory_before(dict(op="store", data=kind))
         arrays[f"tensor_of_{kind}"] = tensor[:TENSOR_NBYTES]
         arrays[f"shared_of_{kind}"] = shared[:SHARED_NBYTES]
-    pack(arrays, out / "edges.npz")
-    print(len(encodes), "encodes,", len(cases), "copies")
+    pack(arrays, options.out / "edges.npz")
+    print(len(encodes), "encodes,", len(copies), "copies")
 
 
 if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))
+    main()

@@ -1,7 +1,7 @@
-"""What the rules and the engine still assume: maps and copies that no recording has answered yet.
+"""A second round of questions: what rules and engine had to assume after `tma_questions.py`.
 
-Cases as in `tma_questions.py`; `tx` is the byte count that a load is told to expect. Each function
-says what the code assumes, in which module. `record_tma_edges.py --open` asks.
+Cases as there; `tx` is the byte count that a load is told to expect. Each function says what is
+asked, and what the answer was where the first assumption was wrong. `record_tma_edges.py` asks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def copy_list() -> list[Case]:
 
 
 def boxes_shorter_than_their_step() -> list[Case]:
-    """`box_fits` counts boxDim / elementStrides, rounded down, as at least 1."""
+    """Does `box_fits` count boxDim / elementStrides, rounded down, as at least 1? No, as 0."""
     return [
         a_map(**FOUR, box=[256, 229, 4, n], estrides=[1, 1, 1, e])
         for n, e in ((1, 1), (1, 2), (1, 8), (3, 4), (2, 2))
@@ -31,12 +31,12 @@ def boxes_shorter_than_their_step() -> list[Case]:
 
 
 def last_addresses() -> list[Case]:
-    """`global_address_fits_57_bits`: 2^56 is accepted and 2^57 is not."""
+    """Where addresses end, above 2^56, which is accepted, and below 2^57, which is not."""
     return [a_map(address=a) for a in ((1 << 56) + 16, 3 << 55, 7 << 54, (1 << 57) - 16, 1 << 60)]
 
 
 def largest_tensors() -> list[Case]:
-    """`start_fault` takes dimensions up to 2^31; 2^32 in both of two is an illegal instruction."""
+    """At which size of a dimension, 2^32 at the latest, a copy becomes an illegal instruction."""
     sizes = [
         1 << 28,
         1 << 29,
@@ -56,7 +56,7 @@ def largest_tensors() -> list[Case]:
 
 
 def interleaved_edges() -> list[Case]:
-    """Dimension 0 ends after its size in slices; bytes count as moved; one slice of channels."""
+    """Does dimension 0 end after its size in slices, and do bytes count as moved?"""
     out = []
     for kind, unit in (("16B", 16), ("32B", 32)):
         flat = dict(dims=[6, 5, 4], strides=[256, 2048], estrides=[1] * 3, box=[4, 2, 3])
@@ -79,7 +79,7 @@ def interleaved_edges() -> list[Case]:
 
 
 def interleaved_swizzles() -> list[Case]:
-    """Rows of an interleaved box lie without gaps under a swizzle, and end inside a span."""
+    """Rows of an interleaved box under a swizzle, such that the box ends inside a span."""
     return [
         a_map(dims=[16, 5, 9], strides=[1024, 8192], estrides=[1] * 3, box=[inner, 1, 7],
               dtype=dtype, interleave=kind, swizzle=swizzle, at=[0, 1, 1], tx=inner * 7 * unit,
@@ -93,7 +93,7 @@ def interleaved_swizzles() -> list[Case]:
 
 
 def sums_of_nans() -> list[Case]:
-    """`tma_convert` adds FLOAT64 NaNs: the one in memory wins, inf - inf is 0xFFF8000000000000."""
+    """What FLOAT64 adds of NaNs and of inf - inf. Of two NaNs the one in memory loses."""
     wide = dict(dims=[128, 8], strides=[1024], box=[64, 8], at=[0, 0])
     return [a_map(**wide, dtype="FLOAT64", data="doubles", op="add")]
 
