@@ -56,11 +56,13 @@ class CopyEngine:
         self.deferred: list[Deferred] = []
         self.count = 0
         self.is_random = False
+        self._grouped: dict[str, tuple[np.ndarray, np.ndarray]] = {}
 
     def issue(self, copy: Copy, move: Callable[[], None]) -> None:
         """Take a copy; `move` moves its bytes when it lands."""
         copy.id = self.count
         self.count += 1
+        self._grouped.clear()
         self.m.version += 1
         for observer in self.m.observers:
             observer.copy_issued(self.m, copy)
@@ -102,11 +104,21 @@ class CopyEngine:
         found = np.zeros(self.m.nlanes, np.bool_)
         limit = np.full(self.m.nlanes, -1, np.int64)
         limit[lanes] = upto
-        for copy, _ in self.queue:
-            if copy.family == family:
-                late = copy.groups <= limit[copy.lanes]
-                found[copy.lanes[late]] = True
+        who, groups = self._in_flight(family)
+        found[who[groups <= limit[who]]] = True
         return found[lanes]
+
+    def _in_flight(self, family: str) -> tuple[np.ndarray, np.ndarray]:
+        """The lanes of all copies of a family, and the group of each."""
+        known = self._grouped.get(family)
+        if known is None:
+            mine = [copy for copy, _ in self.queue if copy.family == family and copy.is_grouped]
+            nothing = np.zeros(0, np.int64)
+            known = self._grouped[family] = (
+                np.concatenate([nothing, *[copy.lanes for copy in mine]]),
+                np.concatenate([nothing, *[copy.groups for copy in mine]]),
+            )
+        return known
 
     def after_cp_async(self, mask: Mask, run: Callable[[Mask], None]) -> None:
         """Run for each lane when its cp.async copies of up to now have landed."""
@@ -128,6 +140,7 @@ class CopyEngine:
         m = self.m
         move()
         copy.has_landed = True
+        self._grouped.clear()
         m.version += 1
         m.simt.is_dirty = True
         for observer in m.observers:
@@ -191,7 +204,7 @@ class CopyEngine:
     def _is_awaited(self, copy: Copy, wait: Parked) -> bool:
         """Whether some lane of a wait for groups waits for this copy."""
         family = wait.detail["family"]
-        if copy.family != family:
+        if copy.family != family or not copy.is_grouped:
             return False
         closed = self.m.groups_closed[family][copy.lanes]
         needed = copy.groups < closed - wait.detail["allowed"]

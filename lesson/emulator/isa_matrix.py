@@ -42,6 +42,9 @@ def _rows(
     m: Machine, instr: Instr, read: Read, R: list, mask: Mask | None, count: int
 ) -> tuple[Place, Mask]:
     """Where the rows lie that the first lanes of a warp name: (warps x count x 8) of 16 bytes."""
+    whole = m.active(mask).bits.reshape(-1, WARP)
+    if (whole.any(axis=1) != whole.all(axis=1)).any():
+        raise unsupported(instr, "a matrix of a warp must be moved by all of its threads")
     lanes = m.active(mask).idx
     naming = lanes[lanes % WARP < 8 * count]
     act = mask_of(naming, m.nlanes)

@@ -171,7 +171,7 @@ def build_match(instr: Instr, f: FunctionBuilder) -> Control:
 
 @control("redux.sync")
 def build_redux(instr: Instr, f: FunctionBuilder) -> Control:
-    if len(instr.mods) != 3 or instr.mods[2] not in ("u32", "s32", "b32"):
+    if instr.mods[1:] not in warp.REDUX_FORMS:
         raise unsupported(instr)
     _, op, kind = instr.mods
     target, a, named = instr.operands

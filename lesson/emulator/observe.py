@@ -63,6 +63,11 @@ class Copy:
     map_space: str = ""
 
     @property
+    def is_grouped(self) -> bool:
+        """Whether it belongs to a group of its thread, and not to an mbarrier."""
+        return bool(self.groups.size) and int(self.groups[0]) >= 0
+
+    @property
     def family(self) -> str:
         """Which groups it belongs to: those of cp.async, bulk groups, or none."""
         if self.kind in ("store", "reduce", "bulk_store", "bulk_reduce"):

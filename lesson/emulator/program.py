@@ -182,7 +182,7 @@ class Program:
                 made = guarded(made, builder.source(instr.pred, "pred").slot, instr.pred_negated)
         except UnsupportedPtx as error:
             return _raises(error)
-        except (IndexError, KeyError, ValueError, TypeError, AttributeError) as error:
+        except (LookupError, ValueError, TypeError, AttributeError, OverflowError) as error:
             text = (
                 f"{instr.name} must have operands that fit it, got {len(instr.operands)} "
                 f"({error}). PTX line {instr.line}."

@@ -235,6 +235,8 @@ class Simt:
         self.is_dirty = False
         if not self.parked:
             return
+        if time.perf_counter() > self.deadline:
+            self.check_limits()
         waiting, self.parked = self.parked, []
         for each in waiting:
             self._let_go(each, each.poll(each.mask), False)

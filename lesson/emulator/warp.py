@@ -120,6 +120,9 @@ _REDUX = {
     "or": (np.bitwise_or, 0, 0),
     "xor": (np.bitwise_xor, 0, 0),
 }
+REDUX_FORMS = {(op, kind) for op in ("add", "min", "max") for kind in ("u32", "s32")} | {
+    (op, "b32") for op in ("and", "or", "xor")
+}
 
 
 def redux(op: str, kind: str, a: Bits, members: Bools) -> Bits:
