@@ -11,6 +11,7 @@ Not here: im2col maps (`cuTensorMapEncodeIm2col`), and what a copy does with a m
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +37,8 @@ class TensorMap:
     dimensions only, because the innermost one is always contiguous. `base` is the array whose
     first element the map starts at (numpy, CuPy, or a device address), `base_offset_bytes` is
     added to it. `given_rank` is for a rank that is not the number of dimensions. The enumerations
-    may be given by name ("128B"); an unknown name raises TensorMapError.
+    may be given by name ("128B"); an unknown name raises TensorMapError, and so does an offset or
+    a rank that is no whole number.
     """
 
     dtype: DType
@@ -63,6 +65,9 @@ class TensorMap:
             put(self, name, _whole_numbers(getattr(self, name)))
         if not self.element_strides:
             put(self, "element_strides", (1,) * len(self.dims))
+        put(self, "base_offset_bytes", _whole_number("base_offset_bytes", self.base_offset_bytes))
+        if self.given_rank is not None:
+            put(self, "given_rank", _whole_number("given_rank", self.given_rank))
 
     def __getstate__(self) -> dict[str, Any]:
         # What an engine has worked out from a map it leaves on the map, and that stays here.
@@ -158,10 +163,22 @@ def _refuse_gaps(layout: ArrayLayout) -> None:
     )
 
 
+def _whole_number(name: str, value: Any) -> int:
+    """A Python int; raises TensorMapError for what is none."""
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TensorMapError(
+            f"{name} must be a whole number, got {value!r}. Pass an int."
+        ) from None
+
+
 def _whole_numbers(values: Any) -> tuple[Any, ...]:
     """A tuple of Python ints; what is no whole number stays as it is, for `check` to name."""
     if isinstance(values, (int, np.integer)):
         return (int(values),)
+    if not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        return (values,)
     out = []
     for value in values:
         try:

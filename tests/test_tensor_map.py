@@ -270,3 +270,15 @@ def test_slices_that_do_not_touch_have_no_interleaved_map():
     wide = np.zeros((2, 3, 5, 16), np.float16)
     with pytest.raises(TensorMapError, match="one slice behind the other, got shape"):
         TensorMap.from_array(wide[..., :8], (8, 1, 1), interleave="16B")
+
+
+@pytest.mark.parametrize("field", ["base_offset_bytes", "given_rank"])
+def test_an_offset_or_a_rank_that_is_no_whole_number_is_refused(field: str) -> None:
+    with pytest.raises(TensorMapError, match=rf"{field} must be a whole number, got 'x'"):
+        TensorMap("FLOAT32", (64,), (), (32,), **{field: "x"})
+
+
+def test_dimensions_that_are_no_sequence_are_named_by_a_rule() -> None:
+    broken = [str(each) for each in check(TensorMap("FLOAT32", 1.5, None, (32,), (1,)))]
+    assert broken[0].startswith("global_dim[0] must be a whole number, got 1.5 (float)")
+    assert broken[1].startswith("global_strides[0] must be a whole number, got None (NoneType)")
