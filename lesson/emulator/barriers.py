@@ -7,7 +7,8 @@ execute a barrier, and `exited` after lanes have exited, and lets go of the lane
 
 A barrier without a thread count completes when every thread of the block that has not exited has
 arrived. One with a count completes at so many arrivals, and a warp whose living lanes have all
-arrived counts as 32, as the chip counts warps: a partial last warp is a whole one.
+arrived counts as 32, as the chip counts warps: a partial last warp is a whole one, and so is a warp
+whose other lanes have exited, before or after.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ Mask = NDArray[np.bool_]
 Counts = NDArray[np.int64]
 
 BARRIERS = 16
-_LANES = 32
+WARP = 32
 
 
 @dataclass(frozen=True)
@@ -39,32 +40,34 @@ class _Barrier:
     """One barrier number in all blocks of the batch."""
 
     def __init__(self, nblocks: int, padded_threads: int) -> None:
-        self.arrivals = np.zeros((nblocks, padded_threads // _LANES, _LANES), np.int64)
+        self.arrivals = np.zeros((nblocks, padded_threads // WARP, WARP), np.int64)
         self.waiting = np.zeros((nblocks, padded_threads), np.bool_)
         self.needed = np.zeros(nblocks, np.int64)
         self.yes = np.zeros(nblocks, np.int64)
         self.asked = np.zeros(nblocks, np.int64)
 
-    def note(self, lanes: Mask, live: Mask, needed: Counts, waits: bool) -> None:
-        """Count arrivals; where a warp is complete, its exited and padding lanes count as well."""
-        arrivals = self.arrivals
-        arrivals += lanes.reshape(arrivals.shape)
-        gone = ~live.reshape(arrivals.shape)
-        complete = ((arrivals > 0) | gone).all(axis=2, keepdims=True)
-        np.maximum(arrivals, arrivals.max(axis=2, keepdims=True) * (complete & gone), out=arrivals)
+    def note(self, lanes: Mask, needed: Counts, waits: bool) -> None:
+        """Count arrivals."""
+        self.arrivals += lanes.reshape(self.arrivals.shape)
         if waits:
             self.waiting |= lanes
         here = lanes.any(axis=1)
         self.needed[here] = needed[here]
 
     def release(self, live: Mask) -> tuple[Mask, Mask]:
-        """The blocks whose barrier completes now, and the lanes that may go; it starts anew."""
-        arrivals = self.arrivals.reshape(live.shape)
-        everyone = ((arrivals > 0) | ~live).all(axis=1)
-        total = arrivals.sum(axis=1)
+        """The blocks whose barrier completes now, and the lanes that may go; it starts anew.
+
+        Where all living lanes of a warp have arrived, those that exited and the padding count too.
+        """
+        arrivals = self.arrivals
+        gone = ~live.reshape(arrivals.shape)
+        complete = ((arrivals > 0) | gone).all(axis=2, keepdims=True)
+        np.maximum(arrivals, arrivals.max(axis=2, keepdims=True) * (complete & gone), out=arrivals)
+        total = arrivals.sum(axis=(1, 2))
+        everyone = complete.all(axis=(1, 2))
         done = (total > 0) & np.where(self.needed == 0, everyone, total >= self.needed)
         going = self.waiting & done[:, None]
-        self.arrivals[done] = 0
+        arrivals[done] = 0
         self.waiting[done] = False
         return done, going
 
@@ -113,7 +116,7 @@ class NamedBarriers:
         if count is not None:
             counts = np.broadcast_to(count, active.shape).reshape(self.shape)
             needed = np.where(lanes, counts, 0).max(axis=1).astype(np.int64)
-        state.note(lanes, alive, needed, waits)
+        state.note(lanes, needed, waits)
         if said is not None:
             state.yes += said.sum(axis=1)
             state.asked += lanes.sum(axis=1)
@@ -126,10 +129,10 @@ class NamedBarriers:
             return bool((lanes[here] == alive[here]).all())
         if count.size > 1:
             return False
-        warps = lanes.reshape(self.shape[0], -1, _LANES)
+        warps = lanes.reshape(self.shape[0], -1, WARP)
         touched = warps.any(axis=2)
         whole = (warps == alive.reshape(warps.shape)).all(axis=2)
-        threads = touched.sum(axis=1) * _LANES
+        threads = touched.sum(axis=1) * WARP
         return bool((whole | ~touched).all() and ((threads == 0) | (threads == count)).all())
 
     def exited(self, live: Mask) -> list[tuple[int, Mask]]:

@@ -17,6 +17,7 @@ from lesson.emulator.isa import Control, Step, control, step, unsupported
 from lesson.emulator.isa_mbarrier import barriers_of, changed, fault, tell
 from lesson.emulator.isa_memory import address_of
 from lesson.emulator.lanes import Mask, mask_of
+from lesson.emulator.mbarrier_places import Places
 from lesson.emulator.memory import Index, global_place, shared_place
 from lesson.emulator.observe import Copy
 from lesson.emulator.operands import Read
@@ -140,7 +141,7 @@ def build_arrive(instr: Instr, b: FunctionBuilder) -> Step:
     def arrive(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.active(mask)
         index = np.zeros(m.nlanes, np.int64)
-        index[act.idx] = find(m, R, act)
+        index[act.idx] = find(m, R, act).index
         view = m.shared.views[8]
         if is_extra:
             for word in (index[act.idx] >> 3).tolist():
@@ -149,12 +150,13 @@ def build_arrive(instr: Instr, b: FunctionBuilder) -> Step:
 
         def land(ready: Mask) -> None:
             at = index[ready.idx]
+            places = Places(at >> 3, at)
             try:
-                flipped = mbarrier.arrive(view, at >> 3, tokens=False).flipped
+                flipped = mbarrier.arrive(view, places.at, tokens=False).flipped
             except mbarrier.MbarrierFault as error:
-                raise fault(m, instr, ready, error, at) from error
-            tell(m, instr, "arrive", ready, at, count=1, nbytes=None, drop=False)
-            changed(m, instr, ready, at, flipped)
+                raise fault(m, instr, ready, error, places) from error
+            tell(m, instr, "arrive", ready, places, count=1, nbytes=None, drop=False)
+            changed(m, instr, ready, places, flipped)
 
         m.copies.after_cp_async(act, land)
 

@@ -3,7 +3,8 @@
 PTX ISA, "Parallel Synchronization and Communication Instructions: bar, barrier, bar.red,
 barrier.cluster"; who may go on is decided in `barriers`. Threads that may not are parked.
 `.aligned` only promises what is not needed here, and so do the semantics of barrier.cluster: memory
-is the same for all at once.
+is the same for all at once. Operands in registers are as an H200 took them: of a barrier's number
+the low four bits, and a thread count of part of a warp is an illegal instruction.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson.emulator.barriers import BARRIERS, NamedBarriers
+from lesson.emulator.barriers import BARRIERS, WARP, NamedBarriers
 from lesson.emulator.isa import Control, Step, control, step, unsupported
 from lesson.emulator.lanes import EMPTY, Bits, Mask, Values
 from lesson.emulator.operands import FunctionBuilder, Read, Write
-from lesson.emulator.ptx import Instr, Operand
+from lesson.emulator.ptx import Imm, Instr, Operand
 from lesson.emulator.simt import Group, Parked
-from lesson.errors import IllegalInstruction
+from lesson.errors import IllegalInstruction, PtxSyntaxError
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -32,18 +33,9 @@ def _names(op: str) -> tuple[str, ...]:
 
 
 def _by_number(m: Machine, instr: Instr, read: Read, R: list, act: Mask) -> list[tuple[int, Bits]]:
-    """The lanes of each barrier that they name."""
-    numbers = m.of(read(R), act)
+    """The lanes of each barrier that they name, by the low four bits of the number."""
+    numbers = m.of(read(R), act) & np.uint32(BARRIERS - 1)
     largest = int(numbers.max())
-    if largest >= BARRIERS:
-        lane = m.lane_of(act, int(numbers.argmax())) if numbers.size > 1 else int(act.idx[0])
-        raise m.fault(
-            IllegalInstruction,
-            f"the number of a barrier must be below {BARRIERS}, got {largest}",
-            instr,
-            lane,
-            "A block has barriers 0 to 15; an mbarrier in shared memory is a barrier as well.",
-        )
     if int(numbers.min()) == largest:
         return [(largest, act.bits)]
     found = []
@@ -52,6 +44,23 @@ def _by_number(m: Machine, instr: Instr, read: Read, R: list, act: Mask) -> list
         bits[act.idx[numbers == number]] = True
         found.append((number, bits))
     return found
+
+
+def _checked(m: Machine, instr: Instr, count: Values, act: Mask) -> Values:
+    """Thread counts, which must be those of whole warps."""
+    rest = m.of(count, act) % np.uint32(WARP)
+    if rest.any():
+        at = int(rest.argmax())
+        lane = m.lane_of(act, at)
+        got = int(count[0] if count.size == 1 else count[lane])
+        raise m.fault(
+            IllegalInstruction,
+            f"the thread count of a barrier must be a multiple of {WARP}, got {got}",
+            instr,
+            lane,
+            "Barriers count warps: round the number of threads up.",
+        )
+    return count
 
 
 def opened(m: Machine, number: int, released: Bits) -> None:
@@ -75,6 +84,11 @@ class Arrival:
         said: Operand | None,
     ) -> None:
         self.instr = instr
+        if isinstance(number, Imm) and not 0 <= number.value < BARRIERS:
+            raise PtxSyntaxError(
+                f"the number of a barrier must be 0 to {BARRIERS - 1}, got {number.value}. PTX "
+                f"line {instr.line}. An mbarrier in shared memory is a barrier as well."
+            )
         self.number = f.read(number, "u32")
         self.count = None if count is None else f.read(count, "u32")
         self.said = None if said is None else f.read(said, "pred")
@@ -82,7 +96,7 @@ class Arrival:
     def arrive(self, m: Machine, R: list, mask: Mask | None, waits: bool) -> Bits:
         """Lanes arrive; all lanes of the batch that may go on because of it."""
         act = m.active(mask)
-        count = None if self.count is None else self.count(R)
+        count = None if self.count is None else _checked(m, self.instr, self.count(R), act)
         said = None if self.said is None else self.said(R)
         released = None
         for number, bits in _by_number(m, self.instr, self.number, R, act):

@@ -16,39 +16,22 @@ import numpy as np
 
 from lesson.emulator import mbarrier
 from lesson.emulator.isa import Control, Step, control, step, unsupported
-from lesson.emulator.isa_memory import LOCATE, address_of
-from lesson.emulator.isa_move import space_in
 from lesson.emulator.lanes import EMPTY, Mask, mask_of, scattered
+from lesson.emulator.late import defer, is_read
+from lesson.emulator.mbarrier_places import NBYTES, Places, barriers_of
 from lesson.emulator.operands import FunctionBuilder, Read
 from lesson.emulator.ptx import Instr, Operand, Sink
 from lesson.emulator.simt import Group, Parked
-from lesson.errors import DeviceFault, IllegalAddress, LaunchFailure
+from lesson.errors import DeviceFault, LaunchFailure
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
 
-Find = Callable[["Machine", list, Mask], mbarrier.Index]
+__all__ = ["barriers_of", "changed", "fault", "tell"]
 YES, NO = np.array([True]), np.array([False])
-_NBYTES = 8
 _QUALIFIERS = frozenset(
     ["b64", "release", "acquire", "relaxed", "cta", "cluster", "shared", "shared::cta"]
 )
-
-
-def barriers_of(instr: Instr, f: FunctionBuilder, operand: Operand) -> Find:
-    """A function to the flat shared byte index of the barrier that each active lane names."""
-    named = "shared::cluster" if "shared::cluster" in instr.mods else space_in(instr)
-    get, locate = address_of(f, operand), LOCATE[named]
-
-    def find(m: Machine, R: list, act: Mask) -> mbarrier.Index:
-        place = locate(m, instr, m.of(get(R), act), _NBYTES, act, True)
-        if place is None or place.space != "shared":
-            space = place.space if place else "several spaces"
-            what = f"an mbarrier must lie in shared memory, got {space}"
-            raise m.fault(IllegalAddress, what, instr, m.lane_of(act, 0), "Declare it __shared__.")
-        return np.broadcast_to(place.index, act.n)
-
-    return find
 
 
 def check_qualifiers(instr: Instr, *own: str) -> None:
@@ -58,33 +41,30 @@ def check_qualifiers(instr: Instr, *own: str) -> None:
             raise unsupported(instr)
 
 
-def tell(
-    m: Machine, instr: Instr, op: str, act: Mask, index: mbarrier.Index, **details: object
-) -> None:
+def tell(m: Machine, instr: Instr, op: str, act: Mask, places: Places, **details: object) -> None:
     """Tell the observers of an operation."""
     for observer in m.observers:
-        observer.mbar(m, instr, op, act.idx, index, **details)
+        observer.mbar(m, instr, op, act.idx, places.index, **details)
 
 
-def changed(
-    m: Machine, instr: Instr, act: Mask, index: mbarrier.Index, flipped: mbarrier.Index
-) -> None:
+def changed(m: Machine, instr: Instr, act: Mask, places: Places, flipped: mbarrier.Index) -> None:
     """Barriers have changed, and the phases of some are over: waiting threads look again."""
     m.version += 1
     if flipped.size:
         m.simt.is_dirty = True
         for word in flipped.tolist() if m.observers else ():
-            lanes = act.idx[index == word * _NBYTES]
+            lanes = act.idx[places.index == word * NBYTES]
             for observer in m.observers:
-                observer.mbar(m, instr, "flip", lanes, np.full(lanes.size, word * _NBYTES))
+                observer.mbar(m, instr, "flip", lanes, np.full(lanes.size, word * NBYTES))
 
 
 def fault(
-    m: Machine, instr: Instr, act: Mask, error: mbarrier.MbarrierFault, index: mbarrier.Index
+    m: Machine, instr: Instr, act: Mask, error: mbarrier.MbarrierFault, places: Places
 ) -> DeviceFault:
     """The error of the thread that did it; the barrier rides along for the diagnosis."""
     made = m.fault(LaunchFailure, error.text, instr, m.lane_of(act, error.position), error.cure)
-    made.barrier = int(index[error.position])  # type: ignore[attr-defined]
+    made.barrier = int(places.index[error.position])  # type: ignore[attr-defined]
+    made.__cause__ = error
     return made
 
 
@@ -97,10 +77,11 @@ def build_init(instr: Instr, f: FunctionBuilder) -> Step:
 
     def init(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.active(mask)
-        index, count = find(m, R, act), m.of(read(R), act)
-        mbarrier.init(m.shared.views[_NBYTES], index >> 3, count)
+        places, count = find(m, R, act), m.of(read(R), act)
+        words = places.words if count.size == 1 else places.index >> 3
+        mbarrier.init(m.shared.views[NBYTES], words, count)
         m.version += 1
-        tell(m, instr, "init", act, index, count=count)
+        tell(m, instr, "init", act, places, count=count)
 
     return init
 
@@ -112,9 +93,9 @@ def build_inval(instr: Instr, f: FunctionBuilder) -> Step:
 
     def inval(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.active(mask)
-        index = find(m, R, act)
-        mbarrier.inval(m.shared.views[_NBYTES], index >> 3)
-        tell(m, instr, "inval", act, index)
+        places = find(m, R, act)
+        mbarrier.inval(m.shared.views[NBYTES], places.words)
+        tell(m, instr, "inval", act, places)
 
     return inval
 
@@ -122,40 +103,46 @@ def build_inval(instr: Instr, f: FunctionBuilder) -> Step:
 # ------------------------------------------------------------------------------------ arriving
 @step("mbarrier.arrive", "mbarrier.arrive_drop")
 def build_arrive(instr: Instr, f: FunctionBuilder) -> Step:
+    """An arrive-on. Without a reader of its token, a fault of it is a late one."""
     check_qualifiers(instr, "arrive", "arrive_drop", "expect_tx", "noComplete")
     target, address, *amount = instr.operands
     is_drop, is_tx = instr.mods[0] == "arrive_drop", "expect_tx" in instr.mods
     if is_tx and not amount:
         raise unsupported(instr)
-    find = barriers_of(instr, f, address)
+    find, block = barriers_of(instr, f, address), f.block
     read = f.read(amount[0], "u32") if amount else None
     wants_token = not isinstance(target, Sink)
+    is_waited_for = is_read(f, instr, target)
     slot, widen = f.dest(target, "b64")
 
     def arrive(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.active(mask)
-        index = find(m, R, act)
+        places = find(m, R, act)
         given = 1 if read is None else m.of(read(R), act)
         count, nbytes = (1, given) if is_tx else (given, 0)
-        view, words = m.shared.views[_NBYTES], index >> 3
         try:
             tokens, flipped = mbarrier.arrive(
-                view, words, count, nbytes, drop=is_drop, tokens=wants_token
+                m.shared.views[NBYTES], places.at, count, nbytes, drop=is_drop, tokens=wants_token
             )
         except mbarrier.MbarrierFault as error:
-            raise fault(m, instr, act, error, index) from error
+            made = fault(m, instr, act, error, places)
+            if is_waited_for:
+                raise made from error
+            defer(m, block, made)
+            return
         if wants_token:
             tokens = tokens if widen is None else widen(tokens)
             R[slot] = tokens if act.n == m.nlanes else scattered(R[slot], tokens, act)
-        tell(m, instr, "arrive", act, index, count=count, nbytes=nbytes, drop=is_drop)
-        changed(m, instr, act, index, flipped)
+        tell(m, instr, "arrive", act, places, count=count, nbytes=nbytes, drop=is_drop)
+        changed(m, instr, act, places, flipped)
 
     return arrive
 
 
 @step("mbarrier.expect_tx", "mbarrier.complete_tx")
 def build_tx(instr: Instr, f: FunctionBuilder) -> Step:
-    op = instr.mods[0]
+    """Bytes that are expected or have come; there is no result, so a fault is a late one."""
+    op, block = instr.mods[0], f.block
     check_qualifiers(instr, op)
     find = barriers_of(instr, f, instr.operands[0])
     read = f.read(instr.operands[1], "u32")
@@ -163,13 +150,14 @@ def build_tx(instr: Instr, f: FunctionBuilder) -> Step:
 
     def count_bytes(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.active(mask)
-        index, nbytes = find(m, R, act), m.of(read(R), act)
+        places, nbytes = find(m, R, act), m.of(read(R), act)
         try:
-            flipped = act_on(m.shared.views[_NBYTES], index >> 3, nbytes)
+            flipped = act_on(m.shared.views[NBYTES], places.at, nbytes)
         except mbarrier.MbarrierFault as error:
-            raise fault(m, instr, act, error, index) from error
-        tell(m, instr, op, act, index, nbytes=nbytes)
-        changed(m, instr, act, index, flipped)
+            defer(m, block, fault(m, instr, act, error, places))
+            return
+        tell(m, instr, op, act, places, nbytes=nbytes)
+        changed(m, instr, act, places, flipped)
 
     return count_bytes
 
@@ -199,10 +187,10 @@ def build_test_wait(instr: Instr, f: FunctionBuilder) -> Step:
 
     def test(m: Machine, R: list, mask: Mask | None) -> None:
         act = m.active(mask)
-        index, phase = find(m, R, act), m.of(parity(R), act)
-        done = mbarrier.is_over(m.shared.views[_NBYTES], index >> 3, phase)
+        places, phase = find(m, R, act), m.of(parity(R), act)
+        done = mbarrier.is_over(m.shared.views[NBYTES], places.at, phase)
         R[slot] = done if act.n == m.nlanes else scattered(R[slot], done, act)
-        tell(m, instr, "test", act, index, parity=phase, done=done)
+        tell(m, instr, "test", act, places, parity=phase, done=done)
 
     return test
 
@@ -216,13 +204,13 @@ def build_try_wait(instr: Instr, f: FunctionBuilder) -> Control:
 
     def wait(m: Machine, group: Group) -> bool:
         R, act = group.R, m.active(group.mask)
-        index, phase = find(m, R, act), m.of(parity(R), act)
-        done = mbarrier.is_over(m.shared.views[_NBYTES], index >> 3, phase)
-        tell(m, instr, "try", act, index, parity=phase, done=done)
+        places, phase = find(m, R, act), m.of(parity(R), act)
+        done = mbarrier.is_over(m.shared.views[NBYTES], places.at, phase)
+        tell(m, instr, "try", act, places, parity=phase, done=done)
         if not done.all():
             late = mask_of(act.idx[~done], m.nlanes)
             phases = np.broadcast_to(phase, act.n)[~done]
-            wait = _Wait(m, instr, late, index[~done], phases)
+            wait = _Wait(m, instr, late, places.part(~done), phases)
             m.simt.park(wait.parked(group, lambda free, answer: write(R, answer, free)))
             if late.n == act.n:
                 return True
@@ -238,10 +226,10 @@ class _Wait:
     """Lanes in one try_wait: the barrier (flat shared byte index) and parity that each wants."""
 
     def __init__(
-        self, m: Machine, instr: Instr, mask: Mask, index: mbarrier.Index, parity: np.ndarray
+        self, m: Machine, instr: Instr, mask: Mask, places: Places, parity: np.ndarray
     ) -> None:
         self.m, self.instr, self.mask = m, instr, mask
-        self.detail: dict[str, object] = {"index": index, "parity": parity}
+        self.detail: dict[str, object] = {"index": places.index, "parity": parity}
 
     def parked(self, group: Group, answer: Callable[[Mask, np.ndarray], None]) -> Parked:
         """The lanes as the scheduler keeps them."""
@@ -251,7 +239,8 @@ class _Wait:
             going = free.bits[self.mask.idx]
             index, parity = self.detail["index"], self.detail["parity"]
             here = {"parity": parity[going], "done": np.full(free.n, not is_timeout)}
-            tell(self.m, self.instr, "try", free, index[going], **here)
+            part = Places(index[going] >> 3, index[going])
+            tell(self.m, self.instr, "try", free, part, **here)
             self.detail |= {"index": index[~going], "parity": parity[~going]}
             self.mask = self.mask - free
 
@@ -259,6 +248,6 @@ class _Wait:
 
     def poll(self, mask: Mask) -> Mask:
         """The lanes whose phase is over."""
-        view = self.m.shared.views[_NBYTES]
+        view = self.m.shared.views[NBYTES]
         over = mbarrier.is_over(view, self.detail["index"] >> 3, self.detail["parity"])
         return mask_of(self.mask.idx[over], self.m.nlanes) if over.any() else EMPTY

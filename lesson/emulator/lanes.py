@@ -80,5 +80,5 @@ def scattered(old: Values, values: Values, mask: Mask) -> Values:
         result = np.empty(size, values.dtype)
     else:
         result = old.copy() if old.size == size else np.full(size, old[0])
-    result[mask.idx] = values
+    result[mask.bits if mask.n * 8 > size else mask.idx] = values
     return result

@@ -18,6 +18,7 @@ import numpy as np
 from lesson.emulator import globals as module_globals
 from lesson.emulator.arguments import Arguments, pack
 from lesson.emulator.copies import SCHEDULES, CopyEngine
+from lesson.emulator.late import raise_unless_last
 from lesson.emulator.layout import end_of, param_layout
 from lesson.emulator.limits import Limits
 from lesson.emulator.machine import Machine, Shape
@@ -152,6 +153,7 @@ class _Run:
                 observer.begin_batch(m)
             m.simt.start(self.program.functions[0].entry, 0, m.everyone)
             m.simt.run()
+            raise_unless_last(m)
             m.copies.land_all()
             for observer in self.observers:
                 observer.end_batch(m)

@@ -23,6 +23,7 @@ from lesson.errors import DeviceFault, LimitExceeded
 if TYPE_CHECKING:
     from lesson.emulator.arguments import Arguments
     from lesson.emulator.copies import CopyEngine
+    from lesson.emulator.late import Late
     from lesson.emulator.program import Program
     from lesson.emulator.ptx import Instr
     from lesson.emulator.reach import Reach
@@ -137,6 +138,7 @@ class Machine:
             "cp_async": np.zeros(self.nlanes, np.int64),
         }
         self.released = np.zeros(self.nlanes, np.bool_)
+        self.late: Late | None = None
         self.named_barriers = NamedBarriers(nblocks, padded)
         self.cluster_barriers = ClusterBarriers(
             nblocks // self.cluster_nblocks, padded * self.cluster_nblocks

@@ -4,54 +4,59 @@ Models PTX ISA, "Parallel Synchronization and Communication Instructions: mbarri
 arrive, arrive_drop (both with .noComplete and .expect_tx), expect_tx, complete_tx, test_wait and
 try_wait by token and by parity, pending_count. Addresses, alignment and memory order are not its
 business: every function takes the shared memory of a batch as 64-bit words and the index of the
-word that each active lane names, in lane order; lanes on one barrier act one after another.
+word that each active lane names, in lane order, or `Runs` of lanes; lanes on one barrier act one
+after another.
 
-The whole state lies in those words, so data that a copy writes over a barrier destroys it as on the
-chip:
-
-    bit 63      the phase's parity
-    62 to 43    pending arrivals, negated
-    42 to 22    transaction count in bytes, signed
-    21 to 1     2**20 less the expected arrivals of the next phase
-    bit 0       0
-
-The counts and the parity lie where `mbarrier.init` of an H200 puts them; the place of the
-transaction count is what fits between, and what a copy over a barrier was seen to do. What the ISA
-leaves undefined follows recorded answers of that chip: an arrival on a barrier that was never
-initialised faults (all bits 0, or bit 0 set), and so do more arrivals than are pending; an arrival
-while none is pending (the bytes are still missing) wraps to 2**20 - 1 pending and so hangs later
-waits; a transaction count beyond 2**20 - 1 faults; `inval` leaves the word as it is.
+The words themselves, and which operations they refuse, are in `mbarrier_word`.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lesson.errors import LaunchFailure
+from lesson.emulator.mbarrier_word import (
+    BAD,
+    EXPECTED,
+    EXPECTED_BITS,
+    LIMIT,
+    LOWER_HALF,
+    MASK,
+    MAX_TX_NBYTES,
+    PENDING,
+    PENDING_BITS,
+    PHASE,
+    TX_BITS,
+    Index,
+    MbarrierFault,
+    State,
+    advance,
+    missing_nbytes,
+    pack,
+    tx_field,
+    unpack,
+)
+
+__all__ = [
+    "Arrival", "Index", "MbarrierFault", "Runs", "State", "arrive", "complete_tx", "expect_tx",
+    "init", "inval", "is_over", "pack", "parity_of", "pending_count", "unpack",
+]  # fmt: skip
 
 Words = NDArray[np.uint64]
-Index = NDArray[np.int64]
 Count = NDArray[np.integer] | int
 
-MAX_COUNT = 2**20 - 1
-MAX_TX_NBYTES = 2**20 - 1
-NEVER_EXPECTED = 2**20
-"""What `expected` says of a word whose field is 0: no barrier that can be used."""
-_PHASE, _PENDING, _TX, _EXPECTED = 63, 43, 22, 1
-_COUNT_MASK, _WIDE_MASK, _TX_SIGN = 2**20 - 1, 2**21 - 1, 2**20
 _FEW_LANES = 8  # so many are quicker one by one
 
 
-class State(NamedTuple):
-    """One barrier, field by field; or some, each field an int64 array."""
+class Runs(NamedTuple):
+    """`n` lanes run by run: the word that each run names, none twice, and how many lanes it has."""
 
-    phase: int | Index
-    pending: int | Index
-    expected: int | Index
-    tx_nbytes: int | Index
+    words: Index
+    lanes: Index
+    n: int
 
 
 class Arrival(NamedTuple):
@@ -61,77 +66,53 @@ class Arrival(NamedTuple):
     flipped: Index
 
 
-class MbarrierFault(LaunchFailure):
-    """An operation that the chip answers with "unspecified launch failure".
-
-    `text` is what must be and what is, `cure` what to do. `position` counts the active lanes; the
-    caller knows which thread that is.
-    """
-
-    def __init__(self, text: str, cure: str, position: int) -> None:
-        super().__init__(f"{text}. {cure}")
-        self.text, self.cure, self.position = text, cure, position
-
-
-def unpack(word: int | Index) -> State:
-    """The fields of a barrier word."""
-    tx = word >> _TX & _WIDE_MASK
-    return State(
-        phase=word >> _PHASE & 1,
-        pending=-(word >> _PENDING) & _COUNT_MASK,
-        expected=NEVER_EXPECTED - (word >> _EXPECTED & _WIDE_MASK),
-        tx_nbytes=(tx ^ _TX_SIGN) - _TX_SIGN,
-    )
-
-
-def pack(state: State) -> int | Index:
-    """The barrier word with these fields, each cut to its bits."""
-    phase, pending, expected, tx_nbytes = state
-    left = (NEVER_EXPECTED - expected & _WIDE_MASK) << _EXPECTED
-    bytes_missing = (tx_nbytes & _WIDE_MASK) << _TX
-    return phase << _PHASE | (-pending & _COUNT_MASK) << _PENDING | bytes_missing | left
-
-
 def init(view: Words, index: Index, count: Count) -> None:
     """Phase 0, `count` arrivals pending and expected; of lanes on one barrier the last wins."""
-    negated = (-np.asarray(count, np.int64) & _COUNT_MASK).astype(np.uint64)
-    view[index] = negated << np.uint64(_PENDING) | negated << np.uint64(_EXPECTED)
+    negated = -np.asarray(count, np.int64) & MASK
+    view[index] = (negated << PENDING | negated << EXPECTED).view(np.uint64)
 
 
 def inval(view: Words, index: Index) -> None:
     """Nothing that can be seen: an H200 still counts an arrival after `inval`."""
 
 
-def is_over(view: Words, index: Index, parity: Count) -> NDArray[np.bool_]:
-    """Whether the phase of that parity is over; parity 1 is over on a fresh barrier."""
-    odd = (np.asarray(parity) & 1).astype(np.bool_)
-    return (view[index] >> np.uint64(_PHASE)).astype(np.bool_) ^ odd
+def is_over(view: Words, at: Index | Runs, parity: Count | NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether the phase of that parity is over, lane by lane; parity 1 is over on a fresh barrier.
+
+    Of a parity that is a number the lowest bit counts.
+    """
+    words = at.words if isinstance(at, Runs) else at
+    phases = view[words].view(np.int64) < 0
+    if isinstance(at, Runs):
+        phases = np.repeat(phases, at.lanes)
+    odd = np.asarray(parity)
+    return phases ^ (odd if odd.dtype == np.bool_ else (odd & 1).astype(np.bool_))
 
 
-def parity_of(token: Words) -> Words:
-    """The parity of the phase that each token was taken in: all that a wait by token asks for."""
-    return token >> np.uint64(_PHASE)
+def parity_of(token: Words) -> NDArray[np.bool_]:
+    """Whether each token was taken in an odd phase: all that a wait by token asks for."""
+    return token.view(np.int64) < 0
 
 
 def pending_count(token: Words) -> NDArray[np.uint32]:
     """Arrivals that were pending just before the arrive-on that returned `token`."""
-    negated = (token >> np.uint64(_PENDING)).astype(np.uint32)
-    return (~negated + np.uint32(1)) & np.uint32(_COUNT_MASK)
+    negated = (token >> np.uint64(PENDING)).astype(np.uint32)
+    return (~negated + np.uint32(1)) & np.uint32(MASK)
 
 
-def expect_tx(view: Words, index: Index, nbytes: Count) -> Index:
+def expect_tx(view: Words, at: Index | Runs, nbytes: Count) -> Index:
     """Raise the transaction count; returns the barriers whose phase that completed."""
-    return _apply(view, index, 0, nbytes, 1, drop=False, tokens=False).flipped
+    return _apply(view, at, 0, nbytes, 1, drop=False, tokens=False).flipped
 
 
-def complete_tx(view: Words, index: Index, nbytes: Count) -> Index:
+def complete_tx(view: Words, at: Index | Runs, nbytes: Count) -> Index:
     """Lower the transaction count, as a finished copy does; returns the barriers that flipped."""
-    return _apply(view, index, 0, nbytes, -1, drop=False, tokens=False).flipped
+    return _apply(view, at, 0, nbytes, -1, drop=False, tokens=False).flipped
 
 
 def arrive(
     view: Words,
-    index: Index,
+    at: Index | Runs,
     count: Count = 1,
     nbytes: Count = 0,
     *,
@@ -141,14 +122,16 @@ def arrive(
     """`count` arrivals of each lane, after expecting `nbytes` more bytes; `drop` leaves for good.
 
     .noComplete is the same operation: an H200 completes the phase also there. With `tokens` false
-    (the result goes to `_`) the returned tokens may be empty.
+    (the result goes to `_`) the returned tokens may be empty. A token is the upper half of the word
+    before, as on an H200; what that leaves in the lower half is for the compiler to say, here it is
+    0.
     """
-    return _apply(view, index, count, nbytes, 1, drop=drop, tokens=tokens)
+    return _apply(view, at, count, nbytes, 1, drop=drop, tokens=tokens)
 
 
 def _apply(
     view: Words,
-    index: Index,
+    at: Index | Runs,
     count: Count,
     nbytes: Count,
     sign: int,
@@ -157,61 +140,107 @@ def _apply(
     tokens: bool,
 ) -> Arrival:
     """One operation of all lanes, as if one after another."""
-    if index.size > _FEW_LANES:
-        amounts = sign * np.asarray(nbytes, np.int64)
-        together = _together(view, index, np.asarray(count, np.int64), amounts, drop, tokens)
+    count, nbytes = _plain(count), _plain(nbytes)
+    runs = at if isinstance(at, Runs) else None
+    if (at.n if runs else at.size) > _FEW_LANES:
+        runs = runs or _runs(at)
+        together = runs and _together(view, runs, count, nbytes, sign, drop, tokens)
         if together is not None:
             return together
+    index = np.repeat(at.words, at.lanes) if isinstance(at, Runs) else at
     return _one_by_one(view, index, count, nbytes, sign, drop)
 
 
+def _plain(values: Count) -> Count:
+    """A Python integer where one value stands for all lanes."""
+    return values if isinstance(values, int) or values.size > 1 else int(values.item())
+
+
 def _together(
-    view: Words, index: Index, count: Index, tx_nbytes: Index, drop: bool, tokens: bool
+    view: Words,
+    runs: Runs,
+    count: Count,
+    nbytes: Count,
+    sign: int,
+    drop: bool,
+    tokens: bool,
 ) -> Arrival | None:
-    """All lanes at once, where no barrier faults or completes before its last lane; else None."""
-    starts, lanes = _runs(index)
-    barriers = index[starts]
-    if (barriers[1:] <= barriers[:-1]).any():
+    """All lanes at once, where no barrier faults or completes before its last lane; else None.
+
+    Arrivals are added to the negated pending count. That overflows into the phase when the last one
+    has come, which is right unless bytes are missing.
+    """
+    before = view[runs.words].view(np.int64)
+    total, missing = _sums(count, runs), before & TX_BITS
+    reached = (before >> PENDING & MASK) + total
+    has_idle = not isinstance(count, int) and not count.all()
+    is_spent = np.minimum.reduce(before & PENDING_BITS) == 0
+    is_bad = int(np.bitwise_or.reduce(before)) >> BAD & 1
+    if has_idle or is_spent or is_bad or np.maximum.reduce(reached) > LIMIT:
         return None
-    words = view[barriers].view(np.int64)
-    phase, pending, expected, tx = unpack(words)
-    total = _sums(count, starts, lanes)
-    if tx_nbytes.any():
-        tx = tx + _sums(tx_nbytes, starts, lanes)
-        if (abs(tx) > MAX_TX_NBYTES).any():
+    after = before
+    if not isinstance(nbytes, int) or nbytes:
+        more = sign * _sums(nbytes, runs)
+        missing = missing_nbytes(before) + more if missing.any() else more
+        if np.abs(missing).max() > MAX_TX_NBYTES:
             return None
-    has_idle = count.size > 1 and not count.all()
-    unsafe = (pending == 0) | (total > pending) | (expected == NEVER_EXPECTED) | (words & 1 != 0)
-    if has_idle or unsafe.any():
-        return None
-    done = (total == pending) & (tx == 0)
-    expected = expected - total if drop else expected
-    left = np.where(done, expected, pending - total)
-    view[barriers] = pack(State(phase ^ done, left, expected, tx)).view(np.uint64)
-    taken = np.empty(0, np.uint64)
-    if tokens:
-        alike = count.size == 1
-        before = np.arange(index.size) * count if alike else np.cumsum(count) - count
-        taken = np.repeat(words - (before[starts] << _PENDING), lanes)
-        taken = (taken + (before << _PENDING)).view(np.uint64)
-    return Arrival(taken, barriers[done])
+        after = before & ~TX_BITS | tx_field(missing)
+    if drop:
+        after = after & ~EXPECTED_BITS | after + (total << EXPECTED) & EXPECTED_BITS
+    after = after + (total << PENDING)
+    full = reached == LIMIT
+    done = full & (missing == 0)
+    if full.any():
+        next_pending = (after & EXPECTED_BITS) << (PENDING - EXPECTED)
+        after = (after ^ (full ^ done) << PHASE) + np.where(done, next_pending, 0)
+    view[runs.words] = after.view(np.uint64)
+    taken = _tokens(before, runs, count, nbytes) if tokens else np.empty(0, np.uint64)
+    return Arrival(taken, runs.words[done])
 
 
-def _runs(index: Index) -> tuple[Index, Index]:
-    """Runs of lanes on one barrier: where each starts, and how many lanes it has."""
+def _tokens(before: Index, runs: Runs, count: Count, nbytes: Count) -> Words:
+    """Each lane's token, given the word before the first lane of each run."""
+    upper = before & ~LOWER_HALF
+    if runs.n > runs.words.size:
+        starts = runs.lanes.cumsum() - runs.lanes
+        arrived = _earlier(count, runs.n, PENDING)
+        upper = np.repeat(upper - arrived[starts], runs.lanes) + arrived
+        if not isinstance(nbytes, int) or nbytes:
+            came = _earlier(nbytes, runs.n, 0)
+            missing = np.repeat(missing_nbytes(before) - came[starts], runs.lanes) + came
+            upper = upper & ~TX_BITS | tx_field(missing) & ~LOWER_HALF
+    return upper.view(np.uint64)
+
+
+def _earlier(values: Count, n: int, shift: int) -> Index:
+    """The sums of the lanes before each one, shifted to the left."""
+    if isinstance(values, int):
+        return _multiples(n, values << shift)
+    return np.cumsum(values, dtype=np.int64) - values << shift
+
+
+@lru_cache(maxsize=8)
+def _multiples(n: int, step: int) -> Index:
+    return np.arange(n) * step
+
+
+def _runs(index: Index) -> Runs | None:
+    """Runs of lanes on one barrier, in the order of the barriers; None where they are not."""
     first = np.empty(index.size, np.bool_)
     first[0] = True
     np.not_equal(index[1:], index[:-1], out=first[1:])
     starts = first.nonzero()[0]
-    lanes = np.empty_like(starts)
-    np.subtract(starts[1:], starts[:-1], out=lanes[:-1])
-    lanes[-1] = index.size - starts[-1]
-    return starts, lanes
+    words = index[starts]
+    if (words[1:] <= words[:-1]).any():
+        return None
+    return Runs(words, np.diff(starts, append=index.size), index.size)
 
 
-def _sums(values: Index, starts: Index, lanes: Index) -> Index:
+def _sums(values: Count, runs: Runs) -> Index:
     """The sum over each run of lanes; `values` has one element a lane or one for all."""
-    return lanes * values if values.size == 1 else np.add.reduceat(values, starts)
+    if isinstance(values, int):
+        return runs.lanes * values
+    return np.add.reduceat(values, np.cumsum(runs.lanes) - runs.lanes, dtype=np.int64)
 
 
 def _one_by_one(
@@ -219,39 +248,18 @@ def _one_by_one(
 ) -> Arrival:
     """The general case: what one lane does may complete a phase under the next lane's feet."""
     places = index.tolist()
-    counts = np.broadcast_to(count, index.shape).tolist()
-    amounts = np.broadcast_to(nbytes, index.shape).tolist()
+    counts, amounts = _each(count, len(places)), _each(nbytes, len(places))
     tokens, flipped = [], []
     for position, at in enumerate(places):
         word = int(view[at])
-        tokens.append(word)
-        after, flip = _advance(word, counts[position], sign * amounts[position], drop, position)
+        tokens.append(word & ~LOWER_HALF)
+        after, flip = advance(word, counts[position], sign * amounts[position], drop, position)
         view[at] = after
         if flip:
             flipped.append(at)
     return Arrival(np.array(tokens, np.uint64), np.array(flipped, np.int64))
 
 
-def _advance(word: int, count: int, tx_nbytes: int, drop: bool, position: int) -> tuple[int, bool]:
-    """The word after one operation, and whether that completed the phase."""
-    phase, pending, expected, tx = unpack(word)
-    tx += tx_nbytes
-    if count and (expected == NEVER_EXPECTED or word & 1):
-        text = f"an mbarrier must be initialised before its first use, got the word {word:#018x}"
-        cure = "Let one thread run mbarrier.init, then synchronise the block."
-        raise MbarrierFault(text, cure, position)
-    if 0 < pending < count:
-        text = f"the arrivals of a phase must not exceed the {pending} pending, got {count}"
-        cure = "Give mbarrier.init the number of arrivals of one phase."
-        raise MbarrierFault(text, cure, position)
-    if abs(tx) > MAX_TX_NBYTES:
-        text = f"the transaction count must stay within 2**20 - 1 bytes, got {tx}"
-        cure = "Expect the bytes of each copy once, in one thread."
-        raise MbarrierFault(text, cure, position)
-    pending = pending - count & _COUNT_MASK
-    if drop:
-        expected -= count
-    flip = pending == 0 and tx == 0 and (count > 0 or tx_nbytes != 0)
-    if flip:
-        phase, pending = phase ^ 1, expected
-    return pack(State(phase, pending, expected, tx)) | word & 1, flip
+def _each(values: Count, n: int) -> list[int]:
+    """One Python integer a lane."""
+    return [values] * n if isinstance(values, int) else values.tolist()

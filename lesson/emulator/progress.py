@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lesson.emulator.late import raise_late
 from lesson.errors import Hang
 
 if TYPE_CHECKING:
@@ -172,7 +173,8 @@ class Progress:
         return f"{len(first.lanes)} threads of a block are at {first.where}."
 
     def hang(self, why: str) -> Hang:
-        """The error, with who waits where."""
+        """The error, with who waits where; a fault that is still to come is seen now."""
+        raise_late(self.simt.m)
         waits = self.waits()
         threads = sum(len(wait.lanes) for wait in waits)
         kinds = ", ".join(sorted({wait.kind for wait in waits}))

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from lesson.emulator import launch
-from lesson.errors import Hang, IllegalInstruction, LaunchFailure, MisalignedAddress, UnsupportedPtx
+from lesson.errors import (
+    Hang,
+    IllegalInstruction,
+    LaunchFailure,
+    MisalignedAddress,
+    PtxSyntaxError,
+    UnsupportedPtx,
+)
 
 HEAD = """.version 8.1
 .target sm_90
@@ -131,9 +138,31 @@ MEET: bar.red.popc.u32 %r15, 1, 96, !%p1;""",
     assert out.tolist() == [95] * 96
 
 
-def test_a_barrier_number_above_15_is_refused() -> None:
-    with pytest.raises(IllegalInstruction, match=r"below 16, got 17\. PTX line \d+ \(bar\.sync\)"):
-        run("add.u32 %r4, %r1, 17; bar.sync %r4;")
+def test_a_barrier_number_above_15_is_refused_where_it_is_written() -> None:
+    with pytest.raises(PtxSyntaxError, match=r"must be 0 to 15, got 17\. PTX line \d+"):
+        run("bar.sync 17;")
+
+
+def test_of_a_barrier_number_in_a_register_four_bits_count() -> None:
+    out = run(
+        """
+  setp.lt.u32 %p0, %r0, 32; selp.u32 %r4, 17, 1, %p0; @%p0 bra LOW;
+  bar.arrive 1, 64; bra OVER;
+LOW: bar.sync %r4, 64; mov.u32 %r15, 5;
+OVER:""",
+        block=64,
+    )
+    assert out.tolist() == [5] * 32 + [0] * 32
+
+
+def test_a_thread_count_of_part_of_a_warp_is_an_illegal_instruction() -> None:
+    with pytest.raises(IllegalInstruction, match=r"multiple of 32, got 33\. PTX line \d+ \(bar"):
+        run("add.u32 %r4, %r2, 1; bar.sync 1, %r4;")
+
+
+def test_half_of_a_warp_is_all_of_it_once_the_others_have_exited() -> None:
+    out = run("setp.gt.u32 %p0, %r0, 15; @%p0 bra OVER; barrier.sync 1, 32; mov.u32 %r15, 1; OVER:")
+    assert out.tolist() == [1] * 16 + [0] * 16
 
 
 # ---------------------------------------------------------------------------------- mbarriers
@@ -179,13 +208,29 @@ OVER: barrier.cluster.arrive; barrier.cluster.wait;
     assert (out.reshape(4, 32) == out.reshape(4, 32)[:, :1]).all()
 
 
-def test_too_many_arrivals_name_the_block_and_the_thread() -> None:
-    with pytest.raises(LaunchFailure, match=r"2 pending, got 3\. PTX line \d+ .*block \(1, 0, 0\)"):
-        run(
-            INIT.format(2)
-            + "setp.eq.u32 %p1, %r3, 40; @%p1 mbarrier.arrive.shared.b64 _, [bar], 3;",
-            grid=2,
-        )
+TWO_TOO_MANY = (
+    INIT.format(2) + "setp.eq.u32 %p1, %r3, 40; @%p1 mbarrier.arrive.shared.b64 {}, [bar], 4;"
+)
+
+
+@pytest.mark.parametrize(
+    "token, then",
+    [
+        ("_", "mbarrier.test_wait.parity.shared.b64 %p2, [bar], 0;"),
+        ("_", "WAIT: mbarrier.try_wait.parity.shared.b64 %p2, [bar], 0; @!%p2 bra WAIT;"),
+        ("_", "setp.eq.u32 %p2, %r0, 0; @%p2 bra OVER; add.u32 %r15, %r15, 1; OVER:"),
+        ("_", "@!%p1 bar.sync 1, 64;"),
+        ("%l4", "cvt.u32.u64 %r15, %l4;"),
+    ],
+)
+def test_too_many_arrivals_name_the_block_and_the_thread(token: str, then: str) -> None:
+    with pytest.raises(LaunchFailure, match=r"2 pending, got 4\. PTX line \d+ .*block \(1, 0, 0\)"):
+        run(TWO_TOO_MANY.format(token) + then, grid=2)
+
+
+@pytest.mark.parametrize("token", ["_", "%l4"])
+def test_a_fault_that_the_end_of_the_kernel_overtakes_is_not_seen(token: str) -> None:
+    assert (run(TWO_TOO_MANY.format(token), grid=2) == 0).all()
 
 
 def test_a_barrier_at_four_bytes_past_alignment_is_misaligned() -> None:

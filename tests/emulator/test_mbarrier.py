@@ -123,12 +123,55 @@ def test_an_arrival_after_inval_still_counts() -> None:
     assert mbarrier.is_over(view, index, 0).all()
 
 
-def test_an_arrival_while_only_bytes_are_missing_hangs_the_phase() -> None:
+def test_an_arrival_while_only_bytes_are_missing_is_one_too_many() -> None:
     view, index = fresh(1)
     mbarrier.arrive(view, index, 1, 16)
-    mbarrier.arrive(view, index)
-    assert mbarrier.complete_tx(view, index, 16).size == 0
-    assert mbarrier.unpack(int(view[0])).pending == 2**20 - 1
+    with pytest.raises(LaunchFailure, match="the 1 expected, got 1 more while 16 bytes are"):
+        mbarrier.arrive(view, index)
+
+
+def test_the_bytes_of_a_phase_lie_in_the_token_as_on_the_chip() -> None:
+    view, index = fresh(5)
+    mbarrier.arrive(view, index, drop=True)
+    mbarrier.arrive(view, index, 1, 16, drop=True)
+    assert mbarrier.arrive(view, index).tokens.tolist() == [0x7FFFEBFF_00000000]
+
+
+BROKEN = [0x7FFFFC00_001FFFFE, 2**64 - 1, 0x7FC0DEAD_7FC0DEAD, 0xA5A5A5A5_A5A5A5A5]
+SPENT = [0, 1, 2, 1 << 20, 1 << 21, 1 << 41, 1 << 63, 0x00000001_00000000]
+USABLE = [1 << 43, 1 << 62, 0x7FFFF800_001FFFFF, 0x3F800000_3F800000, 0x45801000_45800000]
+
+
+@pytest.mark.parametrize("lanes", [1, 20])
+@pytest.mark.parametrize("word", BROKEN + SPENT)
+def test_an_arrival_faults_on_words_without_pending_arrivals_or_with_bit_42(word, lanes) -> None:
+    view = np.array([word] * lanes, np.uint64)
+    with pytest.raises(LaunchFailure):
+        mbarrier.arrive(view, np.arange(lanes))
+
+
+@pytest.mark.parametrize("lanes", [1, 20])
+@pytest.mark.parametrize("word", USABLE)
+def test_other_words_pass_for_barriers(word: int, lanes: int) -> None:
+    view = np.array([word] * lanes, np.uint64)
+    tokens = mbarrier.arrive(view, np.arange(lanes)).tokens
+    assert tokens.tolist() == [word >> 32 << 32] * lanes
+
+
+def test_runs_of_lanes_are_the_lanes_one_by_one() -> None:
+    view, index = fresh(9, 30, 4)
+    other, _ = fresh(9, 30, 4)
+    runs = mbarrier.Runs(index, np.array([9, 20, 3]), 32)
+    counts = np.ones(32, np.uint32)
+    for count, nbytes in ((1, 0), (counts, np.arange(32, dtype=np.uint32))):
+        got = mbarrier.arrive(view, runs, count, nbytes)
+        for lane, at in enumerate(np.repeat(index, runs.lanes)):
+            bytes_here = nbytes if isinstance(nbytes, int) else nbytes[lane : lane + 1]
+            alone = mbarrier.arrive(other, np.array([at]), 1, bytes_here)
+            assert alone.tokens[0] == got.tokens[lane]
+        assert view.tolist() == other.tolist()
+        mbarrier.init(view, index, np.array([9, 30, 4]))
+        mbarrier.init(other, index, np.array([9, 30, 4]))
 
 
 @pytest.mark.parametrize(
@@ -152,6 +195,7 @@ def test_what_the_chip_faults_on_is_a_launch_failure(setup, operation, words) ->
 def test_bytes_on_a_word_of_zeros_fault_nothing() -> None:
     view, index = np.zeros(1, np.uint64), np.array([0])
     assert mbarrier.complete_tx(view, index, 32768).size == 0
+    assert mbarrier.unpack(int(view[0])) == (0, 0, 0, -32768)
     assert not mbarrier.is_over(view, index, 0).any()
 
 
@@ -159,7 +203,8 @@ def test_all_may_leave_a_barrier_for_good() -> None:
     view, index = fresh(2)
     mbarrier.arrive(view, np.repeat(index, 2), drop=True)
     assert mbarrier.unpack(int(view[0])) == (1, 0, 0, 0)
-    assert mbarrier.arrive(view, index).flipped.size == 0
+    with pytest.raises(LaunchFailure, match="initialised"):
+        mbarrier.arrive(view, index)
 
 
 def test_the_fault_names_the_first_lane_in_lane_order() -> None:
