@@ -41,6 +41,7 @@ class Moment:
     says: str
     file: str
     line: int
+    instruction: str = ""
     barrier: BarrierState | None = None
     landed: Runs = ()
     read: Runs = ()
@@ -160,6 +161,7 @@ def _moment(event: Event, threads: int, barrier: BarrierState | None, place: _Ti
         sentence(event, threads, stored, astray),
         event.file,
         event.line,
+        event.instruction,
         barrier,
         landed=place.landed(event),
         read=place.runs_of_shared(event) if event.kind == Kind.READ else (),
