@@ -17,7 +17,7 @@ from lesson.emulator.isa import Control, Step, control, step, unsupported
 from lesson.emulator.isa_mbarrier import barriers_of, changed, fault, tell
 from lesson.emulator.isa_memory import address_of
 from lesson.emulator.lanes import Mask, mask_of
-from lesson.emulator.mbarrier_places import Places
+from lesson.emulator.mbarrier_operands import Places
 from lesson.emulator.memory import Index, global_place, shared_place
 from lesson.emulator.observe import Copy
 from lesson.emulator.operands import Read

@@ -18,7 +18,7 @@ from lesson.emulator import mbarrier
 from lesson.emulator.isa import Control, Step, control, step, unsupported
 from lesson.emulator.lanes import EMPTY, Mask, mask_of, scattered
 from lesson.emulator.late import defer, is_read
-from lesson.emulator.mbarrier_places import NBYTES, Places, barriers_of
+from lesson.emulator.mbarrier_operands import NBYTES, Places, barriers_of
 from lesson.emulator.operands import FunctionBuilder, Read
 from lesson.emulator.ptx import Instr, Operand, Sink
 from lesson.emulator.simt import Group, Parked

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lesson.emulator.operands import FunctionBuilder
 from lesson.emulator.ptx import Addr, Instr, Not, Operand, Pair, Reg, TensorAddr, Vec
 from lesson.errors import DeviceFault
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from lesson.emulator.machine import Machine
+    from lesson.emulator.operands import FunctionBuilder
 
 
 @dataclass(frozen=True, slots=True)
