@@ -36,6 +36,11 @@ def _owner(array: NDArray[Any]) -> NDArray[Any]:
 
 def _span(array: NDArray[Any]) -> NDArray[np.uint8]:
     """The bytes of an array that owns its memory, in memory order."""
+    if array.dtype.hasobject:
+        raise LaunchError(
+            f"an array must hold numbers, got Python objects (dtype {array.dtype}). Convert it "
+            "with astype first."
+        )
     if array.size and not array.flags.forc:
         raise LaunchError(
             "an array must be contiguous, or a view of one that is, got strides "

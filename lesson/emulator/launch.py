@@ -17,13 +17,14 @@ import numpy as np
 
 from lesson.emulator import globals as module_globals
 from lesson.emulator.arguments import Arguments, pack
-from lesson.emulator.copies import SCHEDULES, CopyEngine
+from lesson.emulator.copies import CopyEngine
 from lesson.emulator.late import raise_unless_last
 from lesson.emulator.layout import end_of, param_layout
 from lesson.emulator.limits import Limits
 from lesson.emulator.machine import Machine, Shape
 from lesson.emulator.memory import GlobalMemory
 from lesson.emulator.observe import Observer
+from lesson.emulator.options import check_options
 from lesson.emulator.program import Program, link
 from lesson.emulator.shape import check_shared, checked
 from lesson.emulator.simt import Simt
@@ -74,8 +75,7 @@ def launch(
     random by `seed`). Raises a LessonError: PtxSyntaxError, UnsupportedPtx, LaunchError, a
     DeviceFault, Hang or LimitExceeded; the arrays then are as they were.
     """
-    if schedule not in SCHEDULES:
-        raise LaunchError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}.")
+    seed, batch_blocks = check_options(args, symbols, schedule, seed, batch_blocks)
     limits = limits or Limits()
     start = time.perf_counter()
     program = link(ptx, kernel)
@@ -129,8 +129,6 @@ class _Run:
     def _batch_blocks(self, given: int | None) -> int:
         """Blocks that run together: whole clusters, and not too many lanes or bytes."""
         shape, cluster = self.shape, self.shape.cluster_nblocks
-        if given is not None and given < 1:
-            raise LaunchError(f"batch_blocks must be at least 1, got {given}.")
         stride = max(self.program.static_shared_nbytes(shape.dynamic_nbytes), 1024)
         blocks = given or min(BATCH_LANES // shape.padded_threads, BATCH_SHARED_NBYTES // stride)
         blocks = max(blocks // cluster, 1) * cluster

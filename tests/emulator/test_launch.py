@@ -35,7 +35,7 @@ SHAPES: list[tuple[dict[str, Any], str]] = [
     ({"cluster": 2, "grid": 3}, "grid.x must be a multiple of the cluster's 2 blocks, got 3."),
     ({"cluster": 32, "grid": 32}, "cluster.x must be 1 to 16, got 32."),
     ({"schedule": "soon"}, "schedule must be one of eager, late, random, got 'soon'."),
-    ({"batch_blocks": 0}, "batch_blocks must be at least 1, got 0."),
+    ({"batch_blocks": 0}, "batch_blocks must be a whole number from 1, got 0."),
     ({"kernel": "f"}, "the kernel must be an entry of the module, got 'f'. Entries: k."),
     ({"args": [OUT]}, "a launch must pass 0 arguments (none), got 1."),
 ]
