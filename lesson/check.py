@@ -141,15 +141,16 @@ def check_case(
     schedules: Sequence[str] = SCHEDULES,
     first_line: int = 1,
     gpu: OnGpu | None = None,
+    ptx: compiler.Ptx | None = None,
 ) -> Report:
-    """The report on a case."""
+    """The report on a case; `ptx` is that of its source, where it is known already."""
     nothing = Scene(case, Ordering(), "launch")
     refused = refused_maps(case, nothing)
     if refused:
         outcome = Outcome("launch", "error", "CUDA_ERROR_INVALID_VALUE")
         return Report(case.name, tuple(refused), (), (outcome,))
-    compiled = None
-    if not case.is_ptx:
+    compiled = ptx
+    if compiled is None and not case.is_ptx:
         compiled = compiler.to_ptx(case.source, name=case.name, first_line=first_line)
     text = case.source if compiled is None else compiled.text
     no_opt_in = opt_in(case, nothing)
@@ -279,5 +280,5 @@ def _root(every: list[Finding]) -> Finding:
         return ranked[0]
     first = next(f for f in every if KINDS[f.kind].rank < FAULT)
     if first.kind in ("read-before-wait", "read-uninitialised"):
-        return next((each for each in every if each.kind == "wait-wrong-parity"), first)
-    return first
+        first = next((each for each in every if each.kind == "wait-wrong-parity"), first)
+    return min((each for each in every if each.kind == first.kind), key=lambda each: each.line)

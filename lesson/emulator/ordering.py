@@ -221,8 +221,8 @@ class Ordering(Observer):
 
     def _issue_load(self, m: Machine, copy: Copy) -> None:
         self.places.copy(copy)
-        self.life.copy_into(copy)
         barrier = self.barriers.issued(copy)
+        self.life.copy_into(copy)
         if barrier is None:
             return
         hit = self.shadow.barriers_in(copy.smem_start, copy.smem_stop)

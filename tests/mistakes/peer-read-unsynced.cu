@@ -1,7 +1,7 @@
 // case: peer-read-unsynced
 // says: a peer reads the tile without a barrier of the cluster
 // verdict: race
-// class: read-before-wait
+// class: remote-before-start
 // twin: ok-for-peer-read-unsynced
 // map: {}
 // launch: {"grid": [4, 4], "block": 256, "dynamic_smem": 0}

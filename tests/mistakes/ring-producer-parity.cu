@@ -1,7 +1,7 @@
 // case: ring-producer-parity
 // says: the producer waits for parity 0 of a fresh empty barrier
 // verdict: race
-// class: phase-never-ends
+// class: wait-wrong-parity
 // twin: ok-for-ring-producer-parity
 // map: {}
 // launch: {"grid": [4, 1], "block": 160, "dynamic_smem": 0}
