@@ -7,6 +7,7 @@ Does not: run anything. What a run did is drawn in `figures`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from itertools import pairwise
 from textwrap import fill
 from typing import TYPE_CHECKING
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lesson.barrier_story import BarrierStep
+    from lesson.tensor_map import TensorMap
 
 Shape = tuple[int, int]
 Point = tuple[float, float]
@@ -183,17 +185,16 @@ def _count(axes: Axes, values: list[int], most: int, name: str, colour: str) -> 
     axes.tick_params(axis="x", length=0)
 
 
-def map_arguments(shape: Shape, stride_bytes: int, box: Shape, dtype: str) -> Picture:
-    """What the arguments of a rank-2 tensor map mean, drawn on the matrix.
-
-    `shape` and `box` in elements, x first; `stride_bytes` from a row to the next.
-    """
+def map_arguments(tmap: TensorMap) -> Picture:
+    """What the arguments of a rank-2 tensor map mean, drawn on the matrix."""
+    shape, box = tmap.dims, tmap.box
+    meanings = _meanings(tmap)
     with style():
-        figure = new_figure(12.0, 5.4)
+        figure = new_figure(13.2, 5.4)
         axes = figure.add_subplot()
         bare(axes)
-        axes.set_xlim(-1.2, 14.6)
-        axes.set_ylim(8.0, -1.3)
+        axes.set_xlim(-1.0, 19.6)
+        axes.set_ylim(7.9, -1.0)
         axes.set_aspect("equal")
         axes.add_patch(Rectangle((0, 0), 7, 7, facecolor=PALE, edgecolor=INK, linewidth=2))
         width, height = 7 * box[0] / shape[0], 7 * box[1] / shape[1]
@@ -209,23 +210,38 @@ def map_arguments(shape: Shape, stride_bytes: int, box: Shape, dtype: str) -> Pi
         axes.annotate("", (7, 7.35), (0, 7.35), arrowprops={"arrowstyle": "<->", "lw": 1.5})
         axes.text(3.5, 7.7, f"{shape[0]} elements", ha="center", va="center")
         axes.text(-0.2, -0.6, "base", color=BLUE, fontweight="bold")
-        for row, (name, meaning) in enumerate(_meanings(shape, stride_bytes, box, dtype)):
-            axes.text(7.8, 0.35 + row * 1.42, name, fontweight="bold", va="center")
-            axes.text(7.8, 0.97 + row * 1.42, meaning, va="center")
+        for number, (name, meaning) in enumerate(meanings):
+            x, y = 7.7 + number // 5 * 6.4, 0.1 + number % 5 * 1.45
+            axes.text(x, y, name, fontweight="bold", va="center")
+            axes.text(x, y + 0.6, meaning, va="center")
         axes.set_title("What the 128 bytes of a tensor map say")
-    told = "; ".join(
-        f"{name}: {meaning}" for name, meaning in _meanings(shape, stride_bytes, box, dtype)
-    )
+    told = "; ".join(f"{name}: {meaning}" for name, meaning in meanings)
     return Picture(
         figure, f"A matrix with one box inside, and the arguments of its tensor map. {told}."
     )
 
 
-def _meanings(shape: Shape, stride_bytes: int, box: Shape, dtype: str) -> list[tuple[str, str]]:
+def _meanings(tmap: TensorMap) -> list[tuple[str, str]]:
+    """Each argument and what it says, those that the drawing shows first."""
+    every = "every one" if set(tmap.element_strides) == {1} else "not all"
     return [
-        ("element type", dtype),
-        ("base", "the address of element x 0, y 0"),
-        ("shape", f"{shape[0]} x {shape[1]} elements, x first"),
-        ("stride", f"{stride_bytes} bytes from a row to the next"),
-        ("box", f"{box[0]} x {box[1]} elements: what one copy moves"),
+        ("element type", tmap.dtype.value),
+        ("base", "the address of x 0, y 0"),
+        ("shape", f"{_by(tmap.dims)} elements, x first"),
+        ("stride", f"{tmap.strides_bytes[0]} bytes from row to row"),
+        ("box", f"{_by(tmap.box)}: what a copy moves"),
+        ("element strides", f"{_by(tmap.element_strides)}: take {every}"),
+        ("interleave", _choice(tmap.interleave, "plain rows")),
+        ("swizzle", _choice(tmap.swizzle, "row after row")),
+        ("L2 promotion", _choice(tmap.l2_promotion, "fetch no more")),
+        ("fill", _choice(tmap.oob_fill, "zeros outside")),
     ]
+
+
+def _by(sizes: Sequence[int]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def _choice(value: Enum, meaning_of_none: str) -> str:
+    """An enumeration's value, and what it means where it is NONE."""
+    return f"NONE: {meaning_of_none}" if value.value == "NONE" else str(value.value)

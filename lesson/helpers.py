@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from lesson.figure_style import Picture
+    from lesson.stepper import Stepper
 
 __all__ = [
     "check_map",
@@ -29,12 +30,15 @@ __all__ = [
     "count_instructions",
     "draw_barrier",
     "draw_before_after",
+    "draw_doors",
     "draw_edge_store",
     "draw_map",
     "draw_paths",
     "draw_right_tiles",
+    "draw_swizzle",
     "draw_thread_writers",
     "draw_tile_writers",
+    "draw_timeline",
     "draw_write_counts",
     "edge_load",
     "edge_store",
@@ -205,7 +209,35 @@ def draw_map(tmap: TensorMap | None = None) -> Picture:
     from lesson import figures_story
 
     tmap = tmap or tensor_map()
-    return figures_story.map_arguments(tmap.dims, tmap.strides_bytes[0], tmap.box, tmap.dtype.value)
+    return figures_story.map_arguments(tmap)
+
+
+def draw_swizzle(column: int) -> Picture:
+    """Where a column of a tile lies in shared memory, plain and swizzled, and its bank conflicts.
+
+    Counted in the emulator (on either target), in a kernel that reads a tile of 32 x 32 floats.
+    """
+    from lesson import banks, figures_memory
+
+    reads = [banks.read_tile(s, by) for s in ("NONE", "128B") for by in ("rows", "columns")]
+    return figures_memory.swizzle(reads, column)
+
+
+def draw_doors(kernel: TileKernel | None = None) -> Picture:
+    """The two proxies of shared memory, and what passes through each in a run in the emulator."""
+    from lesson import figures_memory, timeline
+
+    return figures_memory.doors(timeline.record(kernel))
+
+
+def draw_timeline(kernel: TileKernel | None = None, schedule: str = "late") -> Stepper:
+    """One block's story to step through, as the emulator recorded it (on either target).
+
+    `schedule`: when copies land: "late", not before every thread waits, or "eager", at once.
+    """
+    from lesson import stepper, timeline
+
+    return stepper.of(timeline.record(kernel, schedule))
 
 
 def draw_barrier() -> Picture:

@@ -12,6 +12,7 @@ from lesson import figures, figures_story, figures_values
 from lesson.barrier_story import BarrierStep
 from lesson.figure_parts import NOBODY
 from lesson.figure_style import INK, PAPER, Picture, text_on
+from lesson.targets import lesson_map
 
 TILE = (64, 64)
 GRID = (4, 4)
@@ -168,10 +169,14 @@ def test_the_drawing_of_the_paths_names_block_start_and_thread_counts():
 
 
 def test_the_drawing_of_the_map_shows_every_argument():
-    picture = figures_story.map_arguments((256, 256), 1024, TILE, "FLOAT32")
-    said = texts(picture)
-    for words in ("FLOAT32", "1024 bytes from a row to the next", "256 x 256 elements, x first"):
+    swizzled = lesson_map(box=(32, 64), swizzle="128B")
+    said = texts(figures_story.map_arguments(swizzled))
+    for words in ("FLOAT32", "1024 bytes from row to row", "256 x 256 elements, x first"):
         assert words in said
+    for words in ("32 x 64: what a copy moves", "128B", "NONE: plain rows", "NONE: zeros outside"):
+        assert words in said
+    names = {"element strides", "interleave", "swizzle", "L2 promotion", "fill"}
+    assert names <= set(said)
 
 
 PICTURES: dict[str, Callable[[], Picture]] = {
@@ -183,7 +188,7 @@ PICTURES: dict[str, Callable[[], Picture]] = {
     "two paths": lambda: figures_story.matrix_and_paths((256, 256), TILE, (2, 1), 256),
     "barrier": lambda: figures_story.barrier_steps(STEPS, 256, 16384),
     "edge": lambda: figures_values.store_at_the_edge(np.zeros((8, 16)), np.ones((8, 16)), 13),
-    "map": lambda: figures_story.map_arguments((256, 256), 1024, TILE, "FLOAT32"),
+    "map": lambda: figures_story.map_arguments(lesson_map()),
 }
 
 
