@@ -95,7 +95,7 @@ def advance(word: int, count: int, tx_nbytes: int, drop: bool, position: int) ->
     tx += tx_nbytes
     if count and (word >> BAD & 1 or count > pending):
         raise MbarrierFault(*_refusal(word, count), position)
-    if abs(tx) > MAX_TX_NBYTES:
+    if tx_nbytes and abs(tx) > MAX_TX_NBYTES:
         text = f"the transaction count must stay within 2**20 - 1 bytes, got {tx}"
         raise MbarrierFault(text, "Expect the bytes of each copy once, in one thread.", position)
     pending -= count

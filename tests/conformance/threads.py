@@ -22,14 +22,18 @@ def replay_threads(folder: Path, run: Run, name: str) -> Iterator[Outcome]:
             meta = json.loads(str(text))
             if meta["set"] == name:
                 inputs = [recording[f"{number}_{x}"] for x in "abc"[: len(meta["ins"])]]
-                recorded = recording.get(f"{number}_out")
-                yield judge(meta["name"], difference, run, meta, inputs, recorded)
+                out, mask = (recording.get(f"{number}_{key}") for key in ("out", "mask"))
+                yield judge(meta["name"], difference, run, meta, inputs, out, mask)
 
 
 def difference(
-    run: Run, meta: dict[str, Any], inputs: list[np.ndarray], recorded: np.ndarray | None
+    run: Run,
+    meta: dict[str, Any],
+    inputs: list[np.ndarray],
+    recorded: np.ndarray | None,
+    mask: np.ndarray | None = None,
 ) -> str | None:
-    """What differs in one case; None where nothing does."""
+    """What differs in one case, of the bits of a mask if there is one; None where nothing does."""
     dtype, length = meta["out"]
     out = np.full(length * np.dtype(dtype).itemsize, FILL, np.uint8).view(dtype)
     args: list[Any] = [*inputs, *[out] * (4 - len(inputs))]
@@ -41,6 +45,8 @@ def difference(
         return f"must end with {meta['outcome']}, got {ending}: {why}\n{shown(meta)}"
     if recorded is None or ending != "ok":
         return None
+    if mask is not None:
+        out, recorded = out & mask, recorded & mask
     kind = meta["name"].split(".")[-1]
     wrong = compare(out, recorded, kind, meta.get("nan_payload") == "ignore")
     return None if wrong is None else f"{wrong}\n{shown(meta)}"

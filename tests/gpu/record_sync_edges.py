@@ -71,6 +71,8 @@ def main() -> None:
     for number, (question, (outcome, out)) in enumerate(zip(asked, answers, strict=True)):
         inputs = dict(zip("abc", question.inputs, strict=False))
         arrays |= {f"{number}_{name}": array for name, array in inputs.items()}
+        if question.mask is not None:
+            arrays[f"{number}_mask"] = question.mask
         if out is not None:
             arrays[f"{number}_out"] = out
         ins = [(x.dtype.str[1:], x.size) for x in question.inputs]

@@ -2,8 +2,9 @@
 
 Each case has the form of an entry of `sync.npz`, so what a GPU answers can be replayed by
 `python -m tests.conformance` like any other recording. Asked are: where the fields of an mbarrier
-lie in its 64-bit word, and which words and operands fault; atomics on vectors; named barriers with
-counts that do not fit the threads. Runs nothing itself: see `record_sync_edges`.
+lie in its 64-bit word, which words and operands fault, and whether a fault is seen that no thread
+waits for; atomics on vectors; named barriers with odd numbers, and counts that do not fit the
+threads. Runs nothing itself: see `record_sync_edges`.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Question:
     inputs: list[np.ndarray] = field(default_factory=list)
     block: int = 1
     notes: dict[str, object] = field(default_factory=dict)
+    mask: np.ndarray | None = None
+    """The bits of the output that tell anything; None: all of them."""
 
 
 # -------------------------------------------------------------------------------------- mbarrier
@@ -89,18 +92,52 @@ WORDS = [
 
 
 def mbarrier_question(name: str, program: list[tuple[str, int]]) -> Question:
-    """Runs the operations one after another; an output pair is the word after and the result."""
+    """Runs the operations one after another; an output pair is the word after and the result.
+
+    A fence stands before each load of the word: without it the compiler takes one value for all of
+    them, read before the first operation. The lower half of a token is whatever its register holds.
+    """
     body = ""
     for number, (op, _) in enumerate(program):
         body += f"  ld.global.b64 %l1, [%pa+{8 * number}]; cvt.u32.u64 %r1, %l1; mov.b64 %l2, 0;\n"
-        body += f"  {OPERATIONS[op]} ld.volatile.shared.b64 %l3, [bar];\n"
+        body += f"  {OPERATIONS[op]} membar.cta; ld.volatile.shared.b64 %l3, [bar]; membar.cta;\n"
         body += f"  st.global.b64 [%po+{16 * number}], %l3;\n"
         body += f"  st.global.b64 [%po+{16 * number + 8}], %l2;\n"
     operands = np.array([argument for _, argument in program], np.uint64)
     ops = [f"{op} {argument:#x}" for op, argument in program]
     module = HEAD + body + TAIL
-    out = ("u8", 2 * len(program))
-    return Question("mbarrier_errors", name, module, out, [operands], notes={"ops": ops})
+    mask = np.full(2 * len(program), 2**64 - 1, np.uint64)
+    mask[1::2] = [2**64 - 2**32 if op.startswith("arrive") else 2**64 - 1 for op, _ in program]
+    out = ("u8", mask.size)
+    return Question("mbarrier_errors", name, module, out, [operands], notes={"ops": ops}, mask=mask)
+
+
+INIT = "setp.eq.u32 %p0, %r0, 0; @%p0 mbarrier.init.shared::cta.b64 [bar], 1; bar.sync 0;"
+TOO_MANY = f"setp.eq.u32 %p1, %r0, 7; @%p1 mbarrier.arrive{AT} _, [bar], 2;"
+EXPECT = f"@%p0 mbarrier.expect_tx.relaxed.cta{AT} [bar]"
+TOO_LARGE = f"{EXPECT}, 1048575; {EXPECT}, 1;"
+AFTERWARDS = {
+    "nothing": "",
+    "a warp barrier": "bar.warp.sync -1;",
+    "a barrier of the block": "bar.sync 0;",
+    "a load from global memory": "ld.volatile.global.b32 %r5, [%po]; and.b32 %r5, %r5, 0;",
+    "a sleep of 10 us": "nanosleep.u32 10000;",
+    "a sleep of the other warps": "setp.gt.u32 %p2, %r0, 31; @%p2 nanosleep.u32 10000;",
+    "a clock": "mov.u32 %r5, %clock; and.b32 %r5, %r5, 0;",
+}
+
+
+def late_questions() -> Iterator[Question]:
+    """Is a fault seen that no thread waits for, if only this follows, and a store?"""
+    for block in (32, 256):
+        for mistake, text in (("arrivals", TOO_MANY), ("bytes", TOO_LARGE)):
+            for after, more in AFTERWARDS.items():
+                body = f"  mov.u32 %r5, 0; {INIT}\n  {text}\n  {more}\n  add.u32 %r5, %r5, 1;\n"
+                body += "  mad.wide.u32 %l1, %r0, 4, %po; st.global.b32 [%l1], %r5;\n"
+                name = f"too many {mistake} of {block} threads, then {after}"
+                yield Question(
+                    "mbarrier_errors", name, HEAD + body + TAIL, ("u4", block), [], block
+                )
 
 
 def mbarrier_questions() -> Iterator[Question]:
@@ -111,6 +148,7 @@ def mbarrier_questions() -> Iterator[Question]:
     for word in WORDS:
         for op, argument in (("arrive", 1), ("expect_tx", 16), ("complete_tx", 16)):
             yield mbarrier_question(f"{op} on {word:#018x}", [("word", word), (op, argument)])
+    yield from late_questions()
 
 
 # ------------------------------------------------------------------------------------------ atom
@@ -206,6 +244,20 @@ BARRIERS = {
     "count 32 of 64 threads": (64, "bar.sync 1, 32;"),
     "number 16 in a register": (32, "mov.u32 %r1, 16; bar.sync %r1;"),
     "count 33 in a register": (64, "mov.u32 %r2, %ntid.x; sub.u32 %r2, %r2, 31; bar.sync 1, %r2;"),
+    "numbers 17 and 1 in a register": (
+        64,
+        "setp.gt.u32 %p1, %r0, 31; selp.u32 %r1, 17, 1, %p1; bar.sync %r1, 64;",
+    ),
+    "number 2**31 + 2 in a register": (
+        64,
+        "setp.gt.u32 %p1, %r0, 31; selp.u32 %r1, 0x80000002, 2, %p1; bar.sync %r1, 64;",
+    ),
+    "count 0 in a register": (64, "sub.u32 %r2, %r0, %r0; bar.sync 1, %r2;"),
+    "count 4096 in a register": (64, "mov.u32 %r2, %ntid.x; shl.b32 %r2, %r2, 6; bar.sync 1, %r2;"),
+    "count of half of the threads": (
+        64,
+        "mov.u32 %r2, %ntid.x; shr.u32 %r2, %r2, 1; bar.sync 1, %r2;",
+    ),
     "bar.red of a partial warp": (
         40,
         (
