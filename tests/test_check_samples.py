@@ -8,6 +8,7 @@ from lesson.check import SCHEDULES, is_mistake
 from lesson.check_case import Case
 from lesson.check_scene import Scene
 from lesson.emulator.ordering import Ordering
+from lesson.errors import UnsupportedPtx
 from tests.kernels import pack, replay, samples
 
 SAMPLES = {s.name: s for s in samples.all_samples()}
@@ -32,7 +33,10 @@ def texts() -> list[tuple[str, str]]:
 def test_a_correct_sample_is_not_accused(name: str, variant: str, schedule: str) -> None:
     sample = SAMPLES[name]
     observer = Ordering()
-    replay.run(sample, PACK[name][variant], schedule, observers=(observer,))
+    try:
+        replay.run(sample, PACK[name][variant], schedule, observers=(observer,))
+    except UnsupportedPtx as error:
+        pytest.skip(f"the emulator does not model it: {error}")
     case = Case(sample.path.name, sample.path.read_text(encoding="utf-8"))
     scene = Scene(case, observer, schedule)
     found = {note.kind for note in observer.notes if is_mistake(note, scene, False)}

@@ -69,7 +69,8 @@ class SharedShadow:
         clocks = self.clocks
         at, count = self.units(index, nbytes)
         who = lanes if count == 1 else np.repeat(lanes, count)
-        rows = clocks.row if who.size == clocks.row.size else clocks.row[who]
+        is_everyone = count == 1 and who.size == clocks.row.size
+        rows = clocks.row if is_everyone else clocks.row[who]
         writer, written = self.writer.take(at), self.written.take(at)
         width = clocks.know.shape[1]
         known = clocks.know.reshape(-1).take(rows * width + writer) >= written
@@ -133,7 +134,7 @@ class SharedShadow:
         if in_flight.any():
             first = int(np.flatnonzero(in_flight)[0])
             self._note("write-into-copy", instr, who, at, first, self.writer_instr)
-        if atomic and int(writer.min()) < 0:
+        if atomic and instr.opcode != "st" and int(writer.min()) < 0:
             first = int(np.flatnonzero(writer < 0)[0])
             self._note("read-uninitialised", instr, who, at, first, self.writer_instr)
         if self.has_stores:
