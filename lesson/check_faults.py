@@ -1,4 +1,5 @@
-"""What the chip stops a kernel for, as findings: the cause behind the error, as far as the run shows it."""
+"""What the chip stops a kernel for, as findings: the cause behind the error, as far as the run
+shows it."""
 
 from __future__ import annotations
 
@@ -62,19 +63,23 @@ def _misaligned(note: Note, scene: Scene, text: str) -> Finding:
         return _made(
             note, scene, "misaligned-barrier",
             f"An mbarrier must lie on a multiple of 8 bytes, and this one lies at {address:#x}.",
-            "Declare it as its own __shared__ variable with alignas(8), or move it to a multiple of 8 bytes.",
+            "Declare it as its own __shared__ variable with alignas(8), or move it to a multiple "
+            "of 8 bytes.",
             line, address=f"{address:#x}", must_be_multiple_of=unit,
         )  # fmt: skip
     if is_copy:
         return _made(
             note, scene, "misaligned-shared",
-            f"The shared memory address of a copy must be a multiple of {unit} bytes, and this one is {address:#x}.",
-            f"Declare the buffer with alignas({max(unit, 128)}) and start each tile at a multiple of {unit} bytes in it.",
+            f"The shared memory address of a copy must be a multiple of {unit} bytes, and this one "
+            f"is {address:#x}.",
+            f"Declare the buffer with alignas({max(unit, 128)}) and start each tile at a multiple "
+            f"of {unit} bytes in it.",
             line, address=f"{address:#x}", must_be_multiple_of=unit,
         )  # fmt: skip
     return _made(
         note, scene, "misaligned-address",
-        f"An access of {unit} bytes must start at a multiple of {unit}, and this one starts at {address:#x}.",
+        f"An access of {unit} bytes must start at a multiple of {unit}, and this one starts at "
+        f"{address:#x}.",
         "Align the variable (alignas), or access it in smaller pieces.",
         address=f"{address:#x}",
     )  # fmt: skip
@@ -103,7 +108,8 @@ def _illegal(note: Note, scene: Scene, text: str) -> Finding:
         return _made(
             note, scene, "negative-store-coordinate",
             f"{_capital(what)}: the chip calls that an illegal instruction.",
-            "Only a load may start in front of the tensor. Store the part inside through plain stores.",
+            "Only a load may start in front of the tensor. Store the part inside through plain "
+            "stores.",
         )  # fmt: skip
     if "type of a reduction" in what:
         return _made(
@@ -119,7 +125,8 @@ def _illegal(note: Note, scene: Scene, text: str) -> Finding:
         return _made(
             note, scene, "map-not-a-map",
             "The address that the copy gets for its tensor map does not point at one.",
-            "Pass the address of the kernel's own parameter (&map), or of the map in global memory.",
+            "Pass the address of the kernel's own parameter (&map), or of the map in global "
+            "memory.",
         )  # fmt: skip
     return _made(note, scene, "fault", f"{_capital(what)}.", "See the line above.")
 
@@ -137,14 +144,24 @@ def _coordinate(note: Note, scene: Scene, what: str) -> Finding:
     )
     if value == block[0] and width > 1 and value:
         hint = (
-            f" {value} is blockIdx.x: coordinates count elements, not tiles, so block {value} starts at "
+            f" {value} is blockIdx.x: coordinates count elements, not tiles, so block {value} "
+            "starts at "
             f"{value} * {width}."
         )
-        cure = f"Multiply the tile number by the width of the tile: blockIdx.x * {width}, blockIdx.y * {tmap.box[-1]}."
+        cure = (
+            f"Multiply the tile number by the width of the tile: blockIdx.x * {width}, "
+            f"blockIdx.y * {tmap.box[-1]}."
+        )
     elif width and value % width in (1, width - 1):
         off = 1 if value % width == 1 else -1
-        hint = f" That is {off:+d} from a multiple of the box's {width}: a halo offset that the box does not allow."
-        cure = "Start at the tile's own first element, or shift by a multiple of 16 bytes and widen the box."
+        hint = (
+            f" That is {off:+d} from a multiple of the box's {width}: a halo offset that the "
+            "box does not allow."
+        )
+        cure = (
+            "Start at the tile's own first element, or shift by a multiple of 16 bytes and "
+            "widen the box."
+        )
     return _made(
         note, scene, "misaligned-coordinate",
         f"{_capital(what)}: the chip calls that an illegal instruction.{hint}", cure,
@@ -163,9 +180,11 @@ def _address(note: Note, scene: Scene, text: str) -> Finding:
         line = next(filter(None, map(scene.find_line, MAP_COPIES)), 0)
         return _made(
             note, scene, "map-not-grid-constant",
-            "The tensor map is copied into a thread's local memory, where the copy engine cannot read it: it is a "
+            "The tensor map is copied into a thread's local memory, where the copy engine cannot "
+            "read it: it is a "
             "by-value parameter without __grid_constant__, or a variable of the kernel.",
-            "Declare the parameter as `const __grid_constant__ CUtensorMap`, and do not copy it into a variable.",
+            "Declare the parameter as `const __grid_constant__ CUtensorMap`, and do not copy it "
+            "into a variable.",
             line or scene.line_of(note.instr),
         )  # fmt: skip
     if "tensor copy must end" in what or "bulk copy must end" in what:
@@ -176,11 +195,19 @@ def _address(note: Note, scene: Scene, text: str) -> Finding:
     if "shared address" in what or "mbarrier must lie" in what:
         return _made(
             note, scene, "shared-out-of-bounds", f"{_capital(what)}.",
-            "Check the index against the array, and the dynamic shared memory that the launch asks for.",
+            "Check the index against the array, and the dynamic shared memory that the launch asks "
+            "for.",
+        )  # fmt: skip
+    if "box of a tensor copy" in what:
+        return _made(
+            note, scene, "out-of-bounds", f"The map describes more than its array: {_plain(what, scene)}.",
+            "Give the map the shape (x first) and the row strides (in bytes) of the array that it "
+            "is made for.",
         )  # fmt: skip
     return _made(
         note, scene, "out-of-bounds", f"An index runs out of its array: {_plain(what, scene)}.",
-        "Guard the access: only elements inside the matrix, and the loop to the last element, not past it.",
+        "Guard the access: only elements inside the matrix, and the loop to the last element, not "
+        "past it.",
     )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""What the words of a finding need to know: source lines, names of shared arrays, barriers, arguments.
+"""What the words of a finding need to know: source lines, names of shared arrays, barriers,
+arguments.
 
 One scene belongs to one run: the case, the program, the observer with its sums.
 """
@@ -6,6 +7,7 @@ One scene belongs to one run: the case, the program, the observer with its sums.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lesson.check_case import Case
@@ -17,6 +19,7 @@ from lesson.emulator.ptx import Instr
 from lesson.findings import Finding, Place
 
 _LENGTH = re.compile(r"(\d+)")
+_HOST_HALF = re.compile(r"#\s*if(?:ndef|\s*!\s*defined)\b\W*__CUDACC_RTC__\b")
 
 
 def plain_name(symbol: str) -> str:
@@ -33,6 +36,21 @@ def plain_name(symbol: str) -> str:
         names.append(symbol[start : start + int(found[1])])
         at = start + max(int(found[1]), 1)
     return names[-1] if names else symbol
+
+
+def device_lines(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
+    """The numbered lines that NVRTC sees: those of a host half are left out."""
+    depth = 0  # of conditionals inside a host half; 0 outside of one
+    for number, line in enumerate(lines, 1):
+        directive = re.sub(r"^#\s+", "#", line.strip())
+        if depth:
+            depth += directive.startswith("#if") - directive.startswith("#endif")
+            if depth == 1 and directive.startswith(("#else", "#elif")):
+                depth = 0
+        elif _HOST_HALF.match(directive):
+            depth = 1
+        else:
+            yield number, line
 
 
 class Scene:
@@ -66,7 +84,7 @@ class Scene:
 
     def find_line(self, pattern: str, default: int = 0) -> int:
         """The first line of code that a pattern is found in."""
-        for number, line in enumerate(self.lines, 1):
+        for number, line in device_lines(self.lines):
             code = line.split("//", 1)[0]
             if re.search(pattern, code):
                 return number
