@@ -75,11 +75,9 @@ def lookup(instr: Instr) -> Entry:
     return TABLE["alu"]
 
 
-def unsupported(instr: Instr, what: str = "") -> UnsupportedPtx:
+def unsupported(instr: Instr, what: str = "", cure: str = "") -> UnsupportedPtx:
     """The error for an instruction that is not modelled."""
     loc = f"{instr.loc.file.rsplit('/', 1)[-1]} line {instr.loc.line}, " if instr.loc else ""
     text = what or "an instruction must be one that the emulator models"
-    return UnsupportedPtx(
-        f"{text}, got {instr.name}. {loc}PTX line {instr.line}. "
-        "docs/emulator.md lists what is modelled; a GPU runs the rest."
-    )
+    usual = "docs/emulator.md lists what is modelled; a GPU runs the rest."
+    return UnsupportedPtx(f"{text}, got {instr.name}. {loc}PTX line {instr.line}. {cure or usual}")

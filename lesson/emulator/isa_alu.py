@@ -16,6 +16,7 @@ from lesson.emulator.lanes import Mask, merged
 from lesson.emulator.operands import Dest, Source, bind
 from lesson.emulator.ptx import Instr, Operand, Pair
 from lesson.emulator.registers import BOOL, Convert, Values
+from lesson.errors import UnsupportedPtx
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -31,6 +32,8 @@ def build_alu(instr: Instr, b: FunctionBuilder) -> Step:
     first, *sources = instr.operands or (None,)
     noutputs = 2 if isinstance(first, Pair) else 1
     found = alu.find(instr.opcode, instr.mods, len(sources), noutputs) if instr.operands else None
+    if found is None and ("approx" in instr.mods or instr.name.startswith("div.full")):
+        raise _open_bits(instr)
     if found is None or len(found.ins) != len(sources):
         raise unsupported(instr)
     targets: tuple[Operand, ...] = (
@@ -43,6 +46,18 @@ def build_alu(instr: Instr, b: FunctionBuilder) -> Step:
     if found.carry or len(outs) > 1:
         return _general(b, found, ins, outs)
     return _single(found.fn, ins, outs[0])
+
+
+def _open_bits(instr: Instr) -> UnsupportedPtx:
+    """The error for an approximation."""
+    is_rounded = instr.opcode in ("div", "rcp", "sqrt")
+    other = f"Use {instr.opcode}.rn (no --use_fast_math), or run it" if is_rounded else "Run it"
+    return unsupported(
+        instr,
+        "a result must be one that PTX defines: of an approximation it bounds only the error, and "
+        "bits are never guessed here",
+        f"{other} on a GPU, and compare within the error that the PTX ISA states.",
+    )
 
 
 def _single(fn: Fn, ins: list[Source], out: Dest) -> Step:

@@ -39,6 +39,8 @@ def build_mov(instr: Instr, b: FunctionBuilder) -> Step:
     """`mov.type d, a` in all its forms."""
     kind = kind_of(instr)
     target, source = instr.operands
+    if kind == "b128":
+        raise unsupported(instr, "a register must have at most 64 bits")
     if isinstance(target, Vec):
         return _unpack(instr, b, target, kind)
     if isinstance(source, Vec):

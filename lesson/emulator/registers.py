@@ -21,7 +21,15 @@ _WIDTH_DTYPE = {8: U16, 16: U16, 32: U32, 64: U64}
 WIDTH = {
     **{f"{kind}{width}": width for kind in "bus" for width in (8, 16, 32, 64)},
     **{"f16": 16, "bf16": 16, "f16x2": 32, "bf16x2": 32, "f32": 32, "f64": 64, "tf32": 32},
-    **{"e4m3x2": 16, "e5m2x2": 16, "u16x2": 32, "s16x2": 32, "ue8m0x2": 16, "s2f6x2": 16},
+    **{
+        "e4m3x2": 16,
+        "e5m2x2": 16,
+        "u16x2": 32,
+        "s16x2": 32,
+        "f32x2": 64,
+        "ue8m0x2": 16,
+        "s2f6x2": 16,
+    },
 }
 _FLOAT = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 
