@@ -13,12 +13,14 @@ import numpy as np
 
 from lesson.emulator.isa import Control, Step
 from lesson.emulator.lanes import EMPTY, Mask
-from lesson.emulator.ptx import Instr
+from lesson.emulator.ptx import Imm, Instr, Operand
 from lesson.emulator.simt import Parked
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.simt import Group
+
+MAX_GROUPS = 1 << 31
 
 
 def commit(instr: Instr, family: str) -> Step:
@@ -43,6 +45,13 @@ def _free(m: Machine, mask: Mask, family: str, n: int) -> Mask:
     bits[lanes[~pending]] = True
     found = Mask(bits)
     return found if found.n else EMPTY
+
+
+def allowed(operand: Operand) -> int:
+    """How many groups may be pending, as an instruction gives it."""
+    if not isinstance(operand, Imm) or not 0 <= operand.value < MAX_GROUPS:
+        raise ValueError(f"the groups that may be pending must be a constant, not {operand}")
+    return int(operand.value)
 
 
 def wait(instr: Instr, family: str, n: int, read: bool) -> Control:

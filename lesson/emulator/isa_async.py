@@ -120,7 +120,7 @@ def build_commit(instr: Instr, b: FunctionBuilder) -> Step:
 def build_wait(instr: Instr, b: FunctionBuilder) -> Control:
     """`cp.async.wait_group n`."""
     (n,) = instr.operands
-    return groups.wait(instr, "cp_async", int(n.value), False)
+    return groups.wait(instr, "cp_async", groups.allowed(n), False)
 
 
 @control("cp.async.wait_all")

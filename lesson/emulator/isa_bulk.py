@@ -26,7 +26,7 @@ from lesson.emulator.isa import Control, Step, control, step, unsupported
 from lesson.emulator.isa_memory import address_of
 from lesson.emulator.lanes import Mask
 from lesson.emulator.observe import Copy
-from lesson.emulator.ptx import Imm, Instr, Reg
+from lesson.emulator.ptx import Instr
 from lesson.emulator.registers import WIDTH
 
 if TYPE_CHECKING:
@@ -203,6 +203,4 @@ def build_commit(instr: Instr, b: FunctionBuilder) -> Step:
 def build_wait(instr: Instr, b: FunctionBuilder) -> Control:
     """`cp.async.bulk.wait_group{.read} n`: a copy here is read and written in one go."""
     (n,) = instr.operands
-    if not isinstance(n, Imm) or isinstance(n, Reg):
-        raise unsupported(instr)
-    return groups.wait(instr, "bulk", int(n.value), "read" in instr.mods)
+    return groups.wait(instr, "bulk", groups.allowed(n), "read" in instr.mods)

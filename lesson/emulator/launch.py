@@ -143,6 +143,8 @@ class _Run:
         for observer in self.observers:
             observer.begin_launch(m)
         for first in range(0, self.shape.nblocks, step):
+            if first:
+                m.simt.check_limits()
             m.begin(first, min(step, self.shape.nblocks - first))
             m.copies = CopyEngine(m, self.schedule, rng)
             m.simt = Simt(m, self.limits, self.deadline)

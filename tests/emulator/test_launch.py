@@ -210,3 +210,31 @@ def test_dynamic_shared_memory_lies_behind_the_static() -> None:
     assert run(body, head=head, shared_bytes=100)[0] == 16
     with pytest.raises(LessonError, match="inside the 112 bytes of its block"):
         run(body, head=head, shared_bytes=96)
+
+
+def test_a_grid_without_end_is_stopped_though_each_block_is_short() -> None:
+    limits = Limits(steps=20)
+    with pytest.raises(LimitExceeded, match="steps must stay within 20 instructions"):
+        emulator.launch(EMPTY, "k", 2**31 - 1, 32, [], limits=limits, batch_blocks=1)
+
+
+@pytest.mark.parametrize(
+    "options,words",
+    [
+        ({"args": 5}, "the arguments must be a list, got int."),
+        ({"symbols": 5}, "symbols must be a dictionary from name to contents, got int."),
+        ({"seed": -1}, "seed must be a whole number from 0, got -1."),
+        ({"seed": "x"}, "seed must be a whole number from 0, got 'x'."),
+        ({"schedule": None}, "schedule must be one of eager, late, random, got None."),
+    ],
+)
+def test_options_of_other_types_are_refused(options: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {"args": [], **options}
+    with pytest.raises(LaunchError) as caught:
+        emulator.launch(EMPTY, "k", 1, 32, **given)
+    assert words in str(caught.value)
+
+
+def test_an_array_of_python_objects_is_refused() -> None:
+    with pytest.raises(LaunchError, match=r"an array must hold numbers, got Python objects"):
+        emulator.launch(params("u64"), "k", 1, 32, [np.array([None])])
