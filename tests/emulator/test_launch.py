@@ -237,4 +237,4 @@ def test_options_of_other_types_are_refused(options: dict[str, Any], words: str)
 
 def test_an_array_of_python_objects_is_refused() -> None:
     with pytest.raises(LaunchError, match=r"an array must hold numbers, got Python objects"):
-        emulator.launch(params("u64"), "k", 1, 32, [np.array([None])])
+        emulator.launch(params(".u64"), "k", 1, 32, [np.array([None])])
