@@ -16,7 +16,8 @@ from enum import StrEnum
 import numpy as np
 
 from lesson import compile as compiler
-from lesson import harness, reference, snippets
+from lesson import harness, progress, reference, snippets
+from lesson.emulator.limits import Limits
 from lesson.errors import TargetError
 from lesson.gpu_args import address_of, owner_of
 from lesson.kernel_source import TileKernel
@@ -247,9 +248,10 @@ def emulate(
     from lesson import emulator
 
     ptx = _compiled(source).text
-    result = emulator.launch(
-        ptx, source.kernel, grid, block, args, schedule=schedule, observers=observers
-    )
+    with progress.shown("the emulator runs a kernel", Limits().seconds):
+        result = emulator.launch(
+            ptx, source.kernel, grid, block, args, schedule=schedule, observers=observers
+        )
     return result.seconds
 
 
