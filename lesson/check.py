@@ -1,9 +1,10 @@
 """Check a kernel: compile it, run it under every schedule of the copies, name what is wrong.
 
-`check` takes any kernel, as a path or as text, with its launch in arguments or in head comments (`check_case`). The
-map's rules come first, then the launch, then the runs in the emulator with the checks of `emulator.ordering`; a
-fault or a hang becomes a finding with its cause (`check_faults`, `check_hangs`), and an output that is not what the
-head says is explained (`check_outputs`). Code that no run reaches is not judged.
+`check` takes any kernel, as a path or as text, with its launch in arguments or in head comments
+(`check_case`). The map's rules come first, then the launch, then the runs in the emulator with the
+checks of `emulator.ordering`; a fault or a hang becomes a finding with its cause (`check_faults`,
+`check_hangs`), and an output that is not what the head says is explained (`check_outputs`). Code
+that no run reaches is not judged.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from lesson import check_words_barriers, emulator
+from lesson import check_words_barriers, check_words_stores, emulator
 from lesson import compile as compiler
-from lesson.check_case import MAP, Case, _merged, from_head, read_source, tensor_map
+from lesson.check_case import MAP, Case, from_head, merged, read_source, tensor_map
 from lesson.check_faults import explain_fault
 from lesson.check_hangs import explain_hang
 from lesson.check_launch import opt_in, refused_launch, refused_maps
@@ -40,6 +41,7 @@ from lesson.findings import Finding, Outcome, Report
 
 __all__ = ["SCHEDULES", "Report", "check", "check_case"]
 assert check_words_barriers
+assert check_words_stores
 SCHEDULES = ("eager", "late", "random")
 OnGpu = Callable[[Case, "compiler.Ptx | None", list[Outcome]], "Outcome | None"]
 
@@ -62,12 +64,12 @@ def check(
 ) -> Report:
     """Everything that is wrong with a kernel, as far as runs of it show.
 
-    `source_or_path`: CUDA C++ or PTX text, or the path of a file. What is None is taken from the head comments.
-    `args`: arrays, numbers, TensorMaps, or names of those in the head ("in", "out", "map") and of `tensor_maps`
-    (name -> TensorMap, or a dict of what differs from the default one). `expect`: the right contents of the first
-    array that is written, or a dict from the position or name of an argument. `gpu`: `check_gpu.on_the_gpu`, to run it
-    on a Hopper GPU as well, if there is one. Raises a LessonError where the kernel
-    cannot be compiled or run at all.
+    `source_or_path`: CUDA C++ or PTX text, or the path of a file. What is None is taken from the
+    head comments. `args`: arrays, numbers, TensorMaps, or names of those in the head ("in", "out",
+    "map") and of `tensor_maps` (name -> TensorMap, or a dict of what differs from the default one).
+    `expect`: the right contents of the first array that is written, or a dict from the position or
+    name of an argument. `gpu`: `check_gpu.on_the_gpu`, to run it on a Hopper GPU as well, if there
+    is one. Raises a LessonError where the kernel cannot be compiled or run at all.
     """
     source, known_as, path = read_source(source_or_path)
     case = from_head(source, name or known_as, path)
@@ -89,9 +91,10 @@ def _given(
     }
     case = replace(case, **changes)
     for name, given in (tensor_maps or {}).items():
+        tmap = given
         if isinstance(given, Mapping):
-            given = tensor_map(_merged(dict(given), name, MAP, "tensor_maps"), case.arrays)
-        case = replace(case, maps={**case.maps, name: given})
+            tmap = tensor_map(merged(dict(given), name, MAP, "tensor_maps"), case.arrays)
+        case = replace(case, maps={**case.maps, name: tmap})
     if args is not None:
         case = _with_args(case, args)
     if expect is not None:
@@ -116,7 +119,8 @@ def _with_args(case: Case, args: Sequence[Any]) -> Case:
                 arrays[f"the tensor of map {n}"] = arg.base
         elif isinstance(arg, str) and arg not in arrays and arg not in maps:
             raise LaunchError(
-                f"an argument must be an array, a map, a number or one of {', '.join([*arrays, *maps])}, got {arg!r}."
+                "an argument must be an array, a map, a number or one of "
+                f"{', '.join([*arrays, *maps])}, got {arg!r}."
             )
         else:
             named.append(arg)
@@ -229,8 +233,8 @@ def _consequence(
         raise error
     found = []
     for name, want in scene.case.expected.items():
-        want = want.astype(arrays[name].dtype).reshape(arrays[name].shape)
-        found += explain_output(name, arrays[name], want, scene)
+        got = arrays[name]
+        found += explain_output(name, got, want.astype(got.dtype).reshape(got.shape), scene)
     return found
 
 
@@ -251,7 +255,8 @@ def _outcome(schedule: str, error: LessonError | None, wrong: int) -> Outcome:
 def choose(
     seen: Sequence[Finding],
 ) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """The mistakes, and what most likely follows from them. One finding a mistake, over all schedules."""
+    """The mistakes, and what most likely follows from them. One finding a mistake, over all
+    schedules."""
     merged: dict[tuple[object, ...], Finding] = {}
     for finding in seen:
         before = merged.get(finding.key)

@@ -1,9 +1,11 @@
-"""A kernel to check, with all that a launch of it needs: from arguments, or from the head of its file.
+"""A kernel to check, with all that a launch of it needs: from arguments, or from the head of its
+file.
 
-A file may describe itself in head comments, `// key: value`: `map` and `omap` (JSON: what differs from the default
-tensor map), `launch` (grid, block, dynamic_smem in bytes, opt_in, cluster), `out` (prefill, elems, width), `args`
-(JSON list of names or numbers), `expect` (add1, in-plus-prefill). `case`, `says`, `verdict`, `class`, `twin` and
-`note` are for readers and are not looked at. The input is elems floats 0, 1, 2, ...
+A file may describe itself in head comments, `// key: value`: `map` and `omap` (JSON: what differs
+from the default tensor map), `launch` (grid, block, dynamic_smem in bytes, opt_in, cluster), `out`
+(prefill, elems, width), `args` (JSON list of names or numbers), `expect` (add1, in-plus-prefill).
+`case`, `says`, `verdict`, `class`, `twin` and `note` are for readers and are not looked at. The
+input is elems floats 0, 1, 2, ...
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ class Head:
 
 @dataclass(frozen=True)
 class Case:
-    """What is checked. `args` are names of arrays and maps, or values; `expected`: array name -> contents."""
+    """What is checked. `args` are names of arrays and maps, or values; `expected`: array name ->
+    contents."""
 
     name: str
     source: str
@@ -97,7 +100,8 @@ def read_head(source: str, name: str = "") -> Head:
     unknown = sorted(set(values) - set(USED) - set(FOR_READERS))
     if unknown:
         raise LaunchError(
-            f"a key of the head must be one of {', '.join(USED + FOR_READERS)}, got {unknown[0]!r}. "
+            f"a key of the head must be one of {', '.join(USED + FOR_READERS)}, got "
+            f"{unknown[0]!r}. "
             f"{name or 'the source'} line {lines[unknown[0]]}. Remove it, or mend its spelling."
         )
     return Head(values, lines)
@@ -111,10 +115,11 @@ def _table(head: Head, key: str, defaults: dict[str, Any], name: str) -> dict[st
         given = json.loads(text)
     except ValueError as error:
         raise LaunchError(f"{key} must be JSON, got {text!r}. {where}. {error}.") from error
-    return _merged(given, key, defaults, where)
+    return merged(given, key, defaults, where)
 
 
-def _merged(given: Any, key: str, defaults: dict[str, Any], where: str) -> dict[str, Any]:
+def merged(given: Any, key: str, defaults: dict[str, Any], where: str) -> dict[str, Any]:
+    """A JSON object over its defaults; LaunchError for a key that is none of theirs."""
     if not isinstance(given, dict):
         raise LaunchError(f"{key} must be a JSON object, got {given!r}. {where}.")
     unknown = sorted(set(given) - set(defaults))
@@ -155,7 +160,8 @@ def tensor_map(given: dict[str, Any], arrays: dict[str, np.ndarray]) -> TensorMa
 
 
 def from_head(source: str, name: str, path: str, extra_map: str | None = None) -> Case:
-    """The case that a head describes, or that its defaults do; `extra_map`: JSON over the head's map."""
+    """The case that a head describes, or that its defaults do; `extra_map`: JSON over the head's
+    map."""
     head = read_head(source, name)
     launch = _table(head, "launch", LAUNCH, name)
     out = _table(head, "out", OUT, name)
@@ -168,20 +174,22 @@ def from_head(source: str, name: str, path: str, extra_map: str | None = None) -
         if key == "map" or key in head.values:
             given = _table(head, key, MAP, name)
             if key == "map" and extra_map:
-                given = _merged(json.loads(extra_map), "--map", given, "the command line")
+                given = merged(json.loads(extra_map), "--map", given, "the command line")
             maps[key] = tensor_map(given, arrays)
     maps["map_ptr"] = maps["map"]
     expect = head.values.get("expect", "add1")
     if expect not in EXPECTED:
         raise LaunchError(
-            f"expect must be one of {', '.join(EXPECTED)}, got {expect!r}. {name} line {head.line('expect')}."
+            f"expect must be one of {', '.join(EXPECTED)}, got {expect!r}. {name} line "
+            f"{head.line('expect')}."
         )
     right = before + np.float32(1) if expect == "add1" else before + prefill
     args = tuple(json.loads(head.values.get("args", '["map", "out"]')))
     unknown = [arg for arg in args if isinstance(arg, str) and arg not in {**arrays, **maps}]
     if unknown:
         raise LaunchError(
-            f"an argument must be one of {', '.join({**arrays, **maps})} or a number, got {unknown[0]!r}. "
+            f"an argument must be one of {', '.join({**arrays, **maps})} or a number, got "
+            f"{unknown[0]!r}. "
             f"{name} line {head.line('args')}."
         )
     return Case(
@@ -215,7 +223,8 @@ def read_source(source_or_path: Any) -> tuple[str, str, str]:
         return path.read_text(encoding="utf-8"), path.name, str(path)
     except OSError as error:
         raise LaunchError(
-            f"the file must be one that can be read, got {text!r} ({error.strerror}). Check the path."
+            f"the file must be one that can be read, got {text!r} ({error.strerror}). Check the "
+            "path."
         ) from error
     except UnicodeDecodeError as error:
         raise LaunchError(

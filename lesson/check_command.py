@@ -1,8 +1,8 @@
 """Name what is wrong with a kernel: `python -m lesson check FILE.cu`.
 
-Runs the kernel in the emulator under every schedule of the copies, with the launch that the head comments of the
-file describe or that the options give. Exit status: 0 when nothing was found, 1 on a finding, 2 when it could not
-be run.
+Runs the kernel in the emulator under every schedule of the copies, with the launch that the head
+comments of the file describe or that the options give. Exit status: 0 when nothing was found, 1 on
+a finding, 2 when it could not be run.
 """
 
 from __future__ import annotations

@@ -189,9 +189,12 @@ def _address(note: Note, scene: Scene, text: str) -> Finding:
         )  # fmt: skip
     if "tensor copy must end" in what or "bulk copy must end" in what:
         return _made(
-            note, scene, "copy-overruns-array", f"{_capital(what)}: the copy leaves the block's shared memory.",
+            note,
+            scene,
+            "copy-overruns-array",
+            f"{_capital(what)}: the copy leaves the block's shared memory.",
             "Make the box of the map as small as the array, or the array larger.",
-        )  # fmt: skip
+        )
     if "shared address" in what or "mbarrier must lie" in what:
         return _made(
             note, scene, "shared-out-of-bounds", f"{_capital(what)}.",
@@ -200,10 +203,13 @@ def _address(note: Note, scene: Scene, text: str) -> Finding:
         )  # fmt: skip
     if "box of a tensor copy" in what:
         return _made(
-            note, scene, "out-of-bounds", f"The map describes more than its array: {_plain(what, scene)}.",
+            note,
+            scene,
+            "out-of-bounds",
+            f"The map describes more than its array: {_plain(what, scene)}.",
             "Give the map the shape (x first) and the row strides (in bytes) of the array that it "
             "is made for.",
-        )  # fmt: skip
+        )
     return _made(
         note, scene, "out-of-bounds", f"An index runs out of its array: {_plain(what, scene)}.",
         "Guard the access: only elements inside the matrix, and the loop to the last element, not "

@@ -1,4 +1,5 @@
-"""The same kernel on a Hopper GPU, if there is one: in a child process, after it came to an end in the emulator."""
+"""The same kernel on a Hopper GPU, if there is one: in a child process, after it came to an end in
+the emulator."""
 
 from __future__ import annotations
 

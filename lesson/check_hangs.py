@@ -1,6 +1,7 @@
 """A hang as one finding: why the barrier that everybody waits at never opens.
 
-Reads who waits where (`Hang.waits`) and the sums of the barriers, and names the cause rather than the 256 threads.
+Reads who waits where (`Hang.waits`) and the sums of the barriers, and names the cause rather than
+the 256 threads.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ def explain_hang(error: Hang, scene: Scene) -> Finding:
     mine = [wait for wait in waits if wait.block == first]
     on_barriers = [wait for wait in mine if wait.kind == "mbarrier"]
     others = [wait for wait in mine if wait.kind in ("bar", "cluster", "warp")]
-    for wait in sorted(on_barriers, key=lambda w: _is_spinning(w)):
+    for wait in sorted(on_barriers, key=_is_spinning):
         found = _mbarrier(wait, mine, scene)
         if found is not None:
             return found
@@ -36,7 +37,8 @@ def explain_hang(error: Hang, scene: Scene) -> Finding:
     spin = mine[0]
     return scene.finding(
         _note("hang", spin), "hang", scene.line_of(spin.instr),
-        f"{len(spin.lanes)} threads of the block loop here for ever: nothing that they look at changes any more.",
+        f"{len(spin.lanes)} threads of the block loop here for ever: nothing that they look at "
+        "changes any more.",
         "Check what the loop waits for, and who should bring it about.",
         _who(mine, scene), scene.place(spin.instr, "here"),
     )  # fmt: skip
@@ -49,9 +51,15 @@ def _is_spinning(wait: Wait) -> bool:
 def _note(kind: str, wait: Wait, **facts: object) -> Note:
     where = wait.where
     return Note(
-        kind, wait.instr, None, getattr(where, "block", None), getattr(where, "thread", None), facts,
-        len(wait.lanes), wait.lanes[0] if wait.lanes else -1,
-    )  # fmt: skip
+        kind,
+        wait.instr,
+        None,
+        getattr(where, "block", None),
+        getattr(where, "thread", None),
+        facts,
+        len(wait.lanes),
+        wait.lanes[0] if wait.lanes else -1,
+    )
 
 
 def _who(waits: list[Wait], scene: Scene) -> dict[str, object]:
@@ -87,7 +95,8 @@ def _mbarrier(wait: Wait, mine: list[Wait], scene: Scene) -> Finding | None:
 
 
 def _unseen_phase(wait: Wait, barrier: Barrier, parity: int) -> int | None:
-    """The phase that is over and that the waiting thread has not seen, if it asks for the other parity."""
+    """The phase that is over and that the waiting thread has not seen, if it asks for the other
+    parity."""
     if not barrier.number or barrier.now.arrivals:
         return None
     seen = barrier.waits.get(wait.lanes[0])
@@ -103,9 +112,11 @@ def _wrong_parity(
     name = scene.at(barrier.index)
     return scene.finding(
         note, "wait-wrong-parity", scene.line_of(wait.instr),
-        f"The wait on {name} asks for parity {parity}, while phase {phase}, which this thread has not waited for yet, "
+        f"The wait on {name} asks for parity {parity}, while phase {phase}, which this thread has "
+        "not waited for yet, "
         f"has parity {phase & 1}: it waits for the phase behind, which never ends.",
-        f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the parity flips each time that "
+        f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the parity "
+        "flips each time that "
         "the barrier is used again.",
         {"barrier": name, "phases over": barrier.number, "parity asked": parity},
         scene.place(wait.instr, "the wait"),
@@ -119,7 +130,8 @@ def _bytes(note: Note, barrier: Barrier, scene: Scene) -> Finding:
         note.instr = phase.expect
         return scene.finding(
             note, "no-copy-issued", scene.line_of(phase.expect),
-            f"The barrier {name} expects {phase.expected_nbytes} bytes, and no copy that completes on it was ever issued.",
+            f"The barrier {name} expects {phase.expected_nbytes} bytes, and no copy that completes "
+            "on it was ever issued.",
             "Issue the copy, on this barrier; or do not expect its bytes.",
             {"barrier": name, "bytes expected": phase.expected_nbytes, "bytes of the copies": 0},
             scene.place(phase.expect, "the bytes are expected"),
@@ -127,9 +139,9 @@ def _bytes(note: Note, barrier: Barrier, scene: Scene) -> Finding:
     before = set(map(id, scene.observer.notes))
     scene.observer.barriers.note_bytes(barrier, phase)
     for found in scene.observer.notes:
-        if found.facts.get("index") == barrier.index and found.kind in WORDS:
-            if id(found) not in before or "expected" in found.facts:
-                return WORDS[found.kind](found, scene)
+        is_of_it = found.facts.get("index") == barrier.index and found.kind in WORDS
+        if is_of_it and (id(found) not in before or "expected" in found.facts):
+            return WORDS[found.kind](found, scene)
     return scene.finding(
         note, "hang", scene.line_of(note.instr), "The bytes never add up.", "Count them."
     )
@@ -146,11 +158,10 @@ def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene:
     first = barrier.block % m.cluster_nblocks * m.padded_threads
     here = phase.arrived[first : first + m.threads]
     last = barrier.last.arrived[first : first + m.threads] if barrier.last is not None else None
-    if last is not None and phase.arrivals and not ((here > 0) & (last > 0)).any():
-        if int((here > 0).sum() + (last > 0).sum()) == m.threads:
-            note.facts |= {"count": barrier.count, "arrivals": m.threads}
-            note.other, note.instr = barrier.init, phase.arrive
-            return replace(WORDS["too-many-arrivals"](note, scene), is_proved=True)
+    if last is not None and phase.arrivals and _is_split(here > 0, last > 0):
+        note.facts |= {"count": barrier.count, "arrivals": m.threads}
+        note.other, note.instr = barrier.init, phase.arrive
+        return replace(WORDS["too-many-arrivals"](note, scene), is_proved=True)
     elsewhere = [
         w for w in mine if w.kind in ("bar", "cluster", "warp") or _other_barrier(w, barrier)
     ]
@@ -160,12 +171,18 @@ def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene:
     if int((here > 0).sum()) == m.threads and wants > phase.arrivals:
         return scene.finding(
             note, "init-count-too-large", scene.line_of(barrier.init),
-            f"The barrier {name} was initialised for {barrier.count} arrivals, and only {phase.arrivals} come: all "
+            f"The barrier {name} was initialised for {barrier.count} arrivals, and only "
+            f"{phase.arrivals} come: all "
             f"{m.threads} threads of the block have arrived, and nobody is left.",
             f"Initialise it for {phase.arrivals} arrivals.",
             state, scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait"),
         )  # fmt: skip
     return _missing(note, wait, barrier, name, state, scene)
+
+
+def _is_split(here: np.ndarray, before: np.ndarray) -> bool:
+    """Whether the threads of the block arrived once each, some in the phase before this one."""
+    return not (here & before).any() and bool((here | before).all())
 
 
 def _other_barrier(wait: Wait, barrier: Barrier) -> bool:
@@ -183,17 +200,23 @@ def _different(
     other = what.get(absent.kind, "another mbarrier")
     note.instr = absent.instr
     return scene.finding(
-        note, "different-barriers", scene.line_of(absent.instr),
-        f"{len(absent.lanes)} of the block's threads wait here for {other}, and {len(wait.lanes)} wait for {name}, at "
+        note,
+        "different-barriers",
+        scene.line_of(absent.instr),
+        f"{len(absent.lanes)} of the block's threads wait here for {other}, and {len(wait.lanes)} "
+        f"wait for {name}, at "
         "which those have yet to arrive: each waits for the other.",
-        "Let all threads pass the same barriers in the same order: no __syncthreads() in a branch that only some "
+        "Let all threads pass the same barriers in the same order: no __syncthreads() in a branch "
+        "that only some "
         "threads take, and arrive before you wait elsewhere.",
-        state, scene.place(absent.instr, "some wait here") + scene.place(wait.instr, "the others here"),
-    )  # fmt: skip
+        state,
+        scene.place(absent.instr, "some wait here") + scene.place(wait.instr, "the others here"),
+    )
 
 
 def _fresh_ring(absent: Wait, wait: Wait, scene: Scene) -> Finding | None:
-    """Two barriers that nothing has happened to, and threads at both: one of them should not wait yet."""
+    """Two barriers that nothing has happened to, and threads at both: one of them should not wait
+    yet."""
     both = [
         (each, scene.barrier(int(np.atleast_1d(each.detail["index"])[0])))
         for each in (absent, wait)
@@ -203,14 +226,19 @@ def _fresh_ring(absent: Wait, wait: Wait, scene: Scene) -> Finding | None:
     each, barrier = min(both, key=lambda pair: len(pair[0].lanes))
     name = scene.at(barrier.index)
     return scene.finding(
-        _note("hang", each), "wait-wrong-parity", scene.line_of(each.instr),
-        f"{len(each.lanes)} threads wait for the first phase of the fresh barrier {name}, which only those could complete "
+        _note("hang", each),
+        "wait-wrong-parity",
+        scene.line_of(each.instr),
+        f"{len(each.lanes)} threads wait for the first phase of the fresh barrier {name}, which "
+        "only those could complete "
         "who wait for these threads in turn: each waits for the other.",
-        "Let the producer pass a fresh `empty` barrier: it waits for parity 1 on the first lap ((lap & 1) ^ 1), which "
+        "Let the producer pass a fresh `empty` barrier: it waits for parity 1 on the first lap "
+        "((lap & 1) ^ 1), which "
         "counts as over.",
         {"barrier": name, "phases over": 0},
-        scene.place(each.instr, "this wait should pass at first") + scene.place(wait.instr, "others wait"),
-    )  # fmt: skip
+        scene.place(each.instr, "this wait should pass at first")
+        + scene.place(wait.instr, "others wait"),
+    )
 
 
 def _missing(
@@ -226,7 +254,8 @@ def _missing(
         )
         return scene.finding(
             note, kind, scene.line_of(wait.instr),
-            f"Nobody arrives at the barrier {name} in phase {barrier.number}, and no copy is issued on it, so this wait "
+            f"Nobody arrives at the barrier {name} in phase {barrier.number}, and no copy is "
+            "issued on it, so this wait "
             "never ends.",
             "Arrive and issue the copy for every phase that is waited for; or wait for fewer.",
             state, places,
@@ -238,7 +267,8 @@ def _missing(
     return scene.finding(
         note, "arrivals-missing", scene.line_of(barrier.init),
         f"In phase {barrier.number} {says}, so the phase never ends and this block hangs.",
-        f"Let {barrier.count} arrivals come in each phase, or initialise the barrier for those that do "
+        f"Let {barrier.count} arrivals come in each phase, or initialise the barrier for those "
+        "that do "
         f"({phase.arrivals}).",
         state, places,
     )  # fmt: skip
@@ -254,14 +284,16 @@ def _block_barrier(wait: Wait, mine: list[Wait], scene: Scene) -> Finding:
     if others:
         return scene.finding(
             _note("hang", wait), "different-barriers", scene.line_of(wait.instr),
-            f"{len(wait.lanes)} threads of the block wait at one barrier and {len(others[0].lanes)} at another: each waits "
+            f"{len(wait.lanes)} threads of the block wait at one barrier and "
+            f"{len(others[0].lanes)} at another: each waits "
             "for the other.",
             "Let all threads pass the same barriers in the same order.",
             _who(mine, scene), places,
         )  # fmt: skip
     return scene.finding(
         _note("hang", wait), "divergent-barrier", scene.line_of(wait.instr),
-        f"{len(wait.lanes)} threads wait for the rest of the block at this {what.get(wait.kind, 'barrier')}, and the rest "
+        f"{len(wait.lanes)} threads wait for the rest of the block at this "
+        f"{what.get(wait.kind, 'barrier')}, and the rest "
         "never comes.",
         "Put the barrier where every thread passes it, not inside a branch.",
         _who(mine, scene), places,

@@ -42,9 +42,14 @@ def refused_launch(text: str, scene: Scene) -> Finding:
     line = scene.head_line("launch") or scene.find_line(r"__global__")
     what, _, cure = text.partition(". ")
     return scene.finding(
-        None, "launch-refused", line, f"The launch is refused (CUDA_ERROR_INVALID_VALUE): {what}.",
-        cure or "Change the launch.", {}, (Place(line, "the launch", scene.text_at(line)),) if line else (),
-    )  # fmt: skip
+        None,
+        "launch-refused",
+        line,
+        f"The launch is refused (CUDA_ERROR_INVALID_VALUE): {what}.",
+        cure or "Change the launch.",
+        {},
+        (Place(line, "the launch", scene.text_at(line)),) if line else (),
+    )
 
 
 def opt_in(case: Case, scene: Scene) -> Finding | None:
@@ -54,9 +59,11 @@ def opt_in(case: Case, scene: Scene) -> Finding | None:
     line = scene.head_line("launch")
     return scene.finding(
         None, "shared-memory-opt-in", line,
-        f"The launch asks for {case.shared_bytes} bytes of dynamic shared memory, and without an opt-in a kernel may have "
+        f"The launch asks for {case.shared_bytes} bytes of dynamic shared memory, and without an "
+        "opt-in a kernel may have "
         f"{DEFAULT_DYNAMIC_NBYTES}: the driver refuses it (CUDA_ERROR_INVALID_VALUE).",
-        "Raise the limit of the kernel first: cudaFuncSetAttribute(k, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) "
+        "Raise the limit of the kernel first: cudaFuncSetAttribute(k, "
+        "cudaFuncAttributeMaxDynamicSharedMemorySize, bytes) "
         "(CuPy: kernel.max_dynamic_shared_size_bytes).",
         {"bytes": case.shared_bytes, "limit": DEFAULT_DYNAMIC_NBYTES},
         (Place(line, "the launch", scene.text_at(line)),) if line else (),

@@ -1,7 +1,9 @@
-"""Notes of the checks as findings: which line, one sentence, the proof, the cure. Shared memory and its order.
+"""Notes of the checks as findings: which line, one sentence, the proof, the cure. Shared memory and
+its order.
 
-One function a kind, in one table. The line is the one that the cure belongs to: a missing wait stands in front of
-the read, a missing fence or barrier behind the write. Both accesses are among the places.
+One function a kind, in one table. The line is the one that the cure belongs to: a missing wait
+stands in front of the read, a missing fence or barrier behind the write. Both accesses are among
+the places.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lesson.check_scene import Scene
+from lesson.emulator.ordering_barriers import Barrier
 from lesson.emulator.ordering_notes import Note
 from lesson.findings import Finding
 
@@ -32,7 +35,8 @@ def both(note: Note, scene: Scene, first: str, second: str) -> tuple:
     return scene.place(note.other, first) + scene.place(note.instr, second)
 
 
-def _byte(note: Note, scene: Scene) -> str:
+def byte_of(note: Note, scene: Scene) -> str:
+    """The shared byte of a note, in words."""
     return scene.at(note.facts["byte"])
 
 
@@ -40,7 +44,7 @@ def _byte(note: Note, scene: Scene) -> str:
 @words("read-before-phase")
 def read_before_phase(note: Note, scene: Scene) -> Finding:
     """Bytes of a copy are read by a thread that does not know its phase is over."""
-    reader, what = scene.thread_name(note.lane), _byte(note, scene)
+    reader, what = scene.thread_name(note.lane), byte_of(note, scene)
     barrier = _barrier_of(note, scene)
     waited = barrier.waits.get(note.lane) if barrier is not None else None
     name = scene.at(barrier.index) if barrier is not None else "its barrier"
@@ -59,40 +63,46 @@ def read_before_phase(note: Note, scene: Scene) -> Finding:
             note, "wait-wrong-parity", scene.line_of(instr),
             f"The wait on {name} asks for a phase that was over before, so it returns at once, and "
             f"{what} is read while the copy that completes phase {phase} may still be in flight.",
-            f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the parity flips each "
+            f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the "
+            "parity flips each "
             "time that the barrier is used again.",
             state, scene.place(instr, "this wait returns too early") + places,
         )  # fmt: skip
     if note.facts["seen"] == phase > 0 and not note.facts["read_before_refill"]:
         return scene.finding(
             note, "buffer-reused-early", scene.line_of(note.instr),
-            f"{reader.capitalize()} has waited for phase {phase - 1} of {name}, and {what} was refilled before it read it: "
+            f"{reader.capitalize()} has waited for phase {phase - 1} of {name}, and {what} was "
+            "refilled before it read it: "
             "the buffer was released before the read.",
-            "Release the buffer (arrive at its `empty` barrier) behind the last read of it, not in front.",
+            "Release the buffer (arrive at its `empty` barrier) behind the last read of it, not in "
+            "front.",
             state, places,
         )  # fmt: skip
     return scene.finding(
         note, "read-before-wait", scene.line_of(note.instr),
-        f"{reader.capitalize()} reads {what} without having waited for {name}, on which the copy that fills it "
+        f"{reader.capitalize()} reads {what} without having waited for {name}, on which the copy "
+        "that fills it "
         "completes: the bytes may not have arrived.",
-        f"Wait for {name} in front of this line, in every thread that reads, or in one with __syncthreads() behind.",
+        f"Wait for {name} in front of this line, in every thread that reads, or in one with "
+        "__syncthreads() behind.",
         state, places,
     )  # fmt: skip
 
 
-def _barrier_of(note: Note, scene: Scene):
+def _barrier_of(note: Note, scene: Scene) -> Barrier | None:
     return scene.barrier(note.facts["barrier"]) if note.facts.get("barrier", -1) >= 0 else None
 
 
 @words("read-uninitialised")
 def read_uninitialised(note: Note, scene: Scene) -> Finding:
     """Nothing was ever written there."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     wait = note.facts.get("trivial_wait")
     if wait is not None:
         return scene.finding(
             note, "wait-wrong-parity", scene.line_of(wait),
-            f"The wait asks for parity 1 of a fresh barrier, which counts as over, so {what} is read before "
+            f"The wait asks for parity 1 of a fresh barrier, which counts as over, so {what} is "
+            "read before "
             "anything has been copied there.",
             "Wait for parity 0 first: the first phase of a barrier has parity 0.",
             {"bytes": what}, scene.place(wait, "this wait returns too early")
@@ -100,7 +110,8 @@ def read_uninitialised(note: Note, scene: Scene) -> Finding:
         )  # fmt: skip
     return scene.finding(
         note, "read-uninitialised", scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} reads {what}, which nothing has written: no thread, and no copy. "
+        f"{scene.thread_name(note.lane).capitalize()} reads {what}, which nothing has written: no "
+        "thread, and no copy. "
         + _brought(note, scene),
         "Bring as many bytes as are read (box, size of the copy), or read only what was brought.",
         {"bytes": what}, scene.place(note.instr, "the bytes are read"),
@@ -117,18 +128,23 @@ def _brought(note: Note, scene: Scene) -> str:
     if not mine:
         return "No copy into it was ever issued."
     stop = max(copy.smem_stop for copy in mine) - start
-    return f"The copies bring bytes {min(c.smem_start for c in mine) - start} to {stop} of {found[0]}, which has {found[2]}."
+    return (
+        f"The copies bring bytes {min(c.smem_start for c in mine) - start} to {stop} of "
+        f"{found[0]}, which has {found[2]}."
+    )
 
 
 @words("read-unsynced")
 def read_unsynced(note: Note, scene: Scene) -> Finding:
     """A plain race between a write and a read."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "read-unsynced", scene.line_of(note.other) or scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} reads {what}, which another thread wrote, and nothing makes it "
+        f"{scene.thread_name(note.lane).capitalize()} reads {what}, which another thread wrote, "
+        "and nothing makes it "
         "wait for that write.",
-        "Put __syncthreads() (or __syncwarp(), where both are in one warp) between the write and the read.",
+        "Put __syncthreads() (or __syncwarp(), where both are in one warp) between the write and "
+        "the read.",
         {"bytes": what}, both(note, scene, "the write", "the read"),
     )  # fmt: skip
 
@@ -136,10 +152,11 @@ def read_unsynced(note: Note, scene: Scene) -> Finding:
 @words("write-while-read")
 def write_while_read(note: Note, scene: Scene) -> Finding:
     """A write that another thread's read may still be waiting for."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "write-while-read", scene.line_of(note.other) or scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} writes {what} while another thread may still read what was there.",
+        f"{scene.thread_name(note.lane).capitalize()} writes {what} while another thread may still "
+        "read what was there.",
         "Put __syncthreads() between the read and the next write.",
         {"bytes": what}, both(note, scene, "the read", "the write"),
     )  # fmt: skip
@@ -148,12 +165,14 @@ def write_while_read(note: Note, scene: Scene) -> Finding:
 @words("read-before-cp-async")
 def read_before_cp_async(note: Note, scene: Scene) -> Finding:
     """cp.async without its wait."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "read-before-cp-async", scene.line_of(note.instr),
-        f"{what.capitalize() if what.startswith('byte') else what} is read before the group of its cp.async was "
+        f"{what.capitalize() if what.startswith('byte') else what} is read before the group of its "
+        "cp.async was "
         "waited for, by the thread that issued it.",
-        "cp.async.wait_group (or __pipeline_wait_prior) in the issuing thread, then __syncthreads().",
+        "cp.async.wait_group (or __pipeline_wait_prior) in the issuing thread, then "
+        "__syncthreads().",
         {"bytes": what}, both(note, scene, "cp.async", "the read"),
     )  # fmt: skip
 
@@ -161,12 +180,14 @@ def read_before_cp_async(note: Note, scene: Scene) -> Finding:
 @words("barrier-read-as-data")
 def barrier_read_as_data(note: Note, scene: Scene) -> Finding:
     """A read that has run into a barrier."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "shared-out-of-bounds", scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} reads {what} as data: an mbarrier lies there. The index has run past "
+        f"{scene.thread_name(note.lane).capitalize()} reads {what} as data: an mbarrier lies "
+        "there. The index has run past "
         "the end of the array in front of it.",
-        "Check the index against the size of the array: the loop goes one step too far, or the array is too small.",
+        "Check the index against the size of the array: the loop goes one step too far, or the "
+        "array is too small.",
         {"bytes": what}, both(note, scene, "the barrier is initialised", "its bytes are read"),
     )  # fmt: skip
 
@@ -175,10 +196,11 @@ def barrier_read_as_data(note: Note, scene: Scene) -> Finding:
 @words("write-into-copy")
 def write_into_copy(note: Note, scene: Scene) -> Finding:
     """A thread and a copy write the same bytes."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "write-into-copy", scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} writes {what}, which a copy may still be filling: whose bytes stay "
+        f"{scene.thread_name(note.lane).capitalize()} writes {what}, which a copy may still be "
+        "filling: whose bytes stay "
         "is chance.",
         "Wait for the barrier of the copy first.",
         {"bytes": what}, both(note, scene, "the copy is issued", "the write"),
@@ -188,7 +210,7 @@ def write_into_copy(note: Note, scene: Scene) -> Finding:
 @words("copy-into-copy")
 def copy_into_copy(note: Note, scene: Scene) -> Finding:
     """Two copies into the same bytes; by many threads, if it is one instruction in one phase."""
-    copy, what = note.facts["copy"], _byte(note, scene)
+    copy, what = note.facts["copy"], byte_of(note, scene)
     twins = [
         c for c in scene.observer.copies
         if c.instr is copy.instr and c.block == copy.block and c.coords == copy.coords
@@ -198,7 +220,8 @@ def copy_into_copy(note: Note, scene: Scene) -> Finding:
     if len(lanes) > 1:
         return scene.finding(
             note, "every-thread-issues", scene.line_of(note.instr),
-            f"{len(lanes)} threads of a block issue the same copy into {what}: each brings all its bytes again, and "
+            f"{len(lanes)} threads of a block issue the same copy into {what}: each brings all its "
+            "bytes again, and "
             "the barrier counts them all.",
             "Let one thread issue it: `if (threadIdx.x == 0)`, or elect.sync in one warp.",
             {"threads that issue": len(lanes), "bytes each": copy.nbytes},
@@ -206,7 +229,8 @@ def copy_into_copy(note: Note, scene: Scene) -> Finding:
         )  # fmt: skip
     return scene.finding(
         note, "copy-into-copy", scene.line_of(note.instr),
-        f"A copy is issued into {what} while an earlier copy into the same bytes may still be in flight.",
+        f"A copy is issued into {what} while an earlier copy into the same bytes may still be in "
+        "flight.",
         "Wait for the barrier of the first copy before you refill the buffer.",
         {"bytes": what}, both(note, scene, "the first copy", "the second copy"),
     )  # fmt: skip
@@ -215,7 +239,7 @@ def copy_into_copy(note: Note, scene: Scene) -> Finding:
 @words("copy-over-unsynced-write")
 def copy_over_unsynced_write(note: Note, scene: Scene) -> Finding:
     """A copy over a thread's data."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "copy-over-unsynced-write", scene.line_of(note.instr),
         f"A copy overwrites {what}, which another thread wrote, and nothing orders the two.",
@@ -230,13 +254,16 @@ def buffer_reused_early(note: Note, scene: Scene) -> Finding:
     read, refill = scene.line_of(note.other), scene.line_of(note.instr)
     line = refill if refill >= read else read
     reader = scene.thread_name(note.facts["reading_lane"])
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "buffer-reused-early", line,
-        f"{scene.thread_name(note.lane).capitalize()} refills {what} by a copy while {reader} may still read what was "
+        f"{scene.thread_name(note.lane).capitalize()} refills {what} by a copy while {reader} may "
+        "still read what was "
         "there: the copy does not wait for it.",
-        "Between the last read and the refill, synchronise: __syncthreads(), or let every reader arrive at an "
-        "`empty` barrier (a whole warp first meets at __syncwarp()) and wait for it before the refill.",
+        "Between the last read and the refill, synchronise: __syncthreads(), or let every reader "
+        "arrive at an "
+        "`empty` barrier (a whole warp first meets at __syncwarp()) and wait for it before the "
+        "refill.",
         {"bytes": what, "reader": reader}, both(note, scene, "the read", "the refill is issued"),
     )  # fmt: skip
 
@@ -244,113 +271,12 @@ def buffer_reused_early(note: Note, scene: Scene) -> Finding:
 @words("barrier-overwritten")
 def barrier_overwritten(note: Note, scene: Scene) -> Finding:
     """Data over a live barrier."""
-    what = _byte(note, scene)
+    what = byte_of(note, scene)
     return scene.finding(
         note, "barrier-overwritten", scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} stores data over the barrier {what}, which is still live.",
-        "mbarrier.inval first (ptx::mbarrier_inval, or the destructor of cuda::barrier), then use the bytes again.",
+        f"{scene.thread_name(note.lane).capitalize()} stores data over the barrier {what}, which "
+        "is still live.",
+        "mbarrier.inval first (ptx::mbarrier_inval, or the destructor of cuda::barrier), then use "
+        "the bytes again.",
         {"bytes": what}, both(note, scene, "the barrier is initialised", "the store"),
-    )  # fmt: skip
-
-
-# -------------------------------------------------------------------------------- bulk stores
-@words("store-unfenced")
-def store_unfenced(note: Note, scene: Scene) -> Finding:
-    """Generic writes that the async proxy may not see."""
-    what = _byte(note, scene)
-    return scene.finding(
-        note, "store-unfenced", scene.line_of(note.other) or scene.line_of(note.instr),
-        f"Threads write {what} through the generic proxy and the bulk store reads it through the async proxy, with no "
-        "proxy fence between: the store may send old bytes.",
-        "fence.proxy.async.shared::cta (ptx::fence_proxy_async) in every writing thread behind its writes, then "
-        "__syncthreads(), then the store.",
-        {"bytes": what}, both(note, scene, "the write", "the bulk store"),
-    )  # fmt: skip
-
-
-@words("store-unsynced")
-def store_unsynced(note: Note, scene: Scene) -> Finding:
-    """The storing thread does not know the writers are done."""
-    what = _byte(note, scene)
-    return scene.finding(
-        note, "store-unsynced", scene.line_of(note.other) or scene.line_of(note.instr),
-        f"{scene.thread_name(note.lane).capitalize()} issues the bulk store of {what} without waiting for the threads that "
-        "write it.",
-        "fence.proxy.async in the writers, then __syncthreads(), then the store.",
-        {"bytes": what}, both(note, scene, "the write", "the bulk store"),
-    )  # fmt: skip
-
-
-@words("store-before-phase")
-def store_before_phase(note: Note, scene: Scene) -> Finding:
-    """A bulk store of bytes that a load has not brought."""
-    what = _byte(note, scene)
-    return scene.finding(
-        note, "store-before-phase", scene.line_of(note.instr),
-        f"The bulk store reads {what}, which a copy may still be filling: its barrier was not waited for.",
-        "Wait for the barrier of the load in the thread that stores.",
-        {"bytes": what}, both(note, scene, "the load", "the bulk store"),
-    )  # fmt: skip
-
-
-@words("store-of-uninitialised")
-def store_of_uninitialised(note: Note, scene: Scene) -> Finding:
-    """A bulk store of nothing."""
-    what = _byte(note, scene)
-    return scene.finding(
-        note, "store-of-uninitialised", scene.line_of(note.instr),
-        f"The bulk store reads {what}, which nothing has written.",
-        "Fill the tile first, and store from where it was filled.",
-        {"bytes": what}, scene.place(note.instr, "the bulk store"),
-    )  # fmt: skip
-
-
-@words("store-source-reused")
-def store_source_reused(note: Note, scene: Scene) -> Finding:
-    """The source of a store changes under it."""
-    what = _byte(note, scene)
-    store, reuse = scene.line_of(note.other), scene.line_of(note.instr)
-    return scene.finding(
-        note, "store-source-reused", reuse if reuse >= store else store,
-        f"{what} is overwritten while the bulk store may still read it: its group was not waited for, or the thread "
-        "that writes does not know.",
-        "cp.async.bulk.wait_group.read in the thread that stored, then __syncthreads(), before the buffer is "
-        "written again.",
-        {"bytes": what}, both(note, scene, "the bulk store", "the bytes are overwritten"),
-    )  # fmt: skip
-
-
-@words("store-not-committed")
-def store_not_committed(note: Note, scene: Scene) -> Finding:
-    """No bulk group."""
-    wrong = scene.place(note.other, "this commits cp.async, not bulk copies")
-    more = " cp.async.commit_group is another kind of group." if wrong else ""
-    return scene.finding(
-        note, "store-not-committed", scene.line_of(note.other) or scene.line_of(note.instr),
-        "The bulk store is never committed to a bulk group, so nothing waits for it: the thread exits while the "
-        f"engine may still read the block's shared memory.{more}",
-        "cp.async.bulk.commit_group behind the store, then cp.async.bulk.wait_group.read 0, in the same thread.",
-        {"group": note.facts["group"]}, scene.place(note.instr, "the bulk store") + wrong,
-    )  # fmt: skip
-
-
-@words("store-not-waited")
-def store_not_waited(note: Note, scene: Scene) -> Finding:
-    """No wait."""
-    return scene.finding(
-        note, "store-not-waited", scene.line_of(note.instr),
-        "The thread exits without waiting for its bulk store, which may still read the block's shared memory.",
-        "cp.async.bulk.wait_group.read 0 in the thread that stored, before it exits.",
-        {"group": note.facts["group"]}, scene.place(note.instr, "the bulk store"),
-    )  # fmt: skip
-
-
-@words("global-unfenced")
-def global_unfenced(note: Note, scene: Scene) -> Finding:
-    """Generic writes to global memory, read by the async proxy."""
-    return scene.finding(
-        note, "global-unfenced", scene.line_of(note.instr),
-        "The bulk load reads global memory that this block's threads wrote, with no proxy fence between.",
-        "fence.proxy.async (or .global) in the writers behind their writes, then synchronise, then the load.",
-        {}, scene.place(note.instr, "the bulk load"),
     )  # fmt: skip

@@ -24,7 +24,8 @@ def not_initialised(note: Note, scene: Scene) -> Finding:
         return scene.finding(
             note, "barrier-not-initialised", use,
             f"The barrier {name} is used, and nobody ever initialises it.",
-            "One thread runs mbarrier.init (ptx::mbarrier_init, or init(&bar, count)), then fence.proxy.async, then "
+            "One thread runs mbarrier.init (ptx::mbarrier_init, or init(&bar, count)), then "
+            "fence.proxy.async, then "
             "__syncthreads().",
             {"barrier": name}, scene.place(note.instr, "the first use"),
         )  # fmt: skip
@@ -41,9 +42,11 @@ def not_initialised(note: Note, scene: Scene) -> Finding:
 def _unsynced(note: Note, scene: Scene, name: str, line: int, places: tuple) -> Finding:
     return scene.finding(
         note, "barrier-init-unsynced", line,
-        f"{scene.thread_name(note.lane).capitalize()} uses the barrier {name} without knowing that it has been "
+        f"{scene.thread_name(note.lane).capitalize()} uses the barrier {name} without knowing that "
+        "it has been "
         "initialised: nothing orders the use behind the init.",
-        "__syncthreads() between the init and the first use (a cluster: barrier.cluster arrive and wait).",
+        "__syncthreads() between the init and the first use (a cluster: barrier.cluster arrive and "
+        "wait).",
         {"barrier": name}, places + scene.place(note.instr, "the use"),
     )  # fmt: skip
 
@@ -61,9 +64,11 @@ def not_published(note: Note, scene: Scene) -> Finding:
     name = _name(note, scene)
     return scene.finding(
         note, "barrier-not-published", scene.line_of(note.other) or scene.line_of(note.instr),
-        f"The copy engine uses the barrier {name} through the async proxy, and no fence has made its init visible "
+        f"The copy engine uses the barrier {name} through the async proxy, and no fence has made "
+        "its init visible "
         "there.",
-        "Behind the init, in the same thread: fence.proxy.async.shared::cta, or fence.mbarrier_init.release.cluster; "
+        "Behind the init, in the same thread: fence.proxy.async.shared::cta, or "
+        "fence.mbarrier_init.release.cluster; "
         "then __syncthreads().",
         {"barrier": name}, both(note, scene, "the init", "the copy that uses it"),
     )  # fmt: skip
@@ -75,8 +80,10 @@ def reinit(note: Note, scene: Scene) -> Finding:
     name = _name(note, scene)
     return scene.finding(
         note, "barrier-reinit", scene.line_of(note.instr),
-        f"The barrier {name} is initialised again while it is live: arrivals and bytes counted so far are lost.",
-        "Initialise it once and let its phases go on; or mbarrier.inval first, when all are done with it.",
+        f"The barrier {name} is initialised again while it is live: arrivals and bytes counted so "
+        "far are lost.",
+        "Initialise it once and let its phases go on; or mbarrier.inval first, when all are done "
+        "with it.",
         {"barrier": name}, both(note, scene, "the first init", "the second init"),
     )  # fmt: skip
 
@@ -99,7 +106,8 @@ def too_many_arrivals(note: Note, scene: Scene) -> Finding:
     name, facts = _name(note, scene), note.facts
     return scene.finding(
         note, "init-count-too-small", scene.line_of(note.other) or scene.line_of(note.instr),
-        f"The barrier {name} was initialised for {facts['count']} arrivals a phase, and {facts['arrivals']} come: what is "
+        f"The barrier {name} was initialised for {facts['count']} arrivals a phase, and "
+        f"{facts['arrivals']} come: what is "
         "too many counts in the next phase, which then ends too early or never.",
         "Give mbarrier.init the number of arrivals of one phase, or let fewer threads arrive.",
         {"barrier": name, "init count": facts["count"], "arrivals": facts["arrivals"]},
@@ -114,17 +122,24 @@ def bytes_differ(note: Note, scene: Scene) -> Finding:
     facts, name = note.facts, _name(note, scene)
     expected, issued, copy = facts["expected"], facts["issued"], facts["copy"]
     state = {
-        "barrier": name, "phase": facts["phase"], "bytes expected": expected, "bytes of the copies": issued,
-        "difference": expected - issued, "copies": facts["copies"], "arrivals pending": facts["pending"],
-    }  # fmt: skip
+        "barrier": name,
+        "phase": facts["phase"],
+        "bytes expected": expected,
+        "bytes of the copies": issued,
+        "difference": expected - issued,
+        "copies": facts["copies"],
+        "arrivals pending": facts["pending"],
+    }
     places = scene.place(note.instr, "the bytes are expected") + scene.place(note.other, "the copy")
     if note.kind == "bytes-not-expected":
         line = scene.line_of(note.other) or scene.line_of(note.instr)
         return scene.finding(
             note, "bytes-not-expected", line,
-            f"Nobody tells the barrier {name} to expect the {issued} bytes of the copy, so it does not wait for them: "
+            f"Nobody tells the barrier {name} to expect the {issued} bytes of the copy, so it does "
+            "not wait for them: "
             "the phase ends while they are in flight, or never.",
-            f"Arrive with the bytes: mbarrier.arrive.expect_tx of {issued} (cuda::device::barrier_arrive_tx(bar, 1, "
+            f"Arrive with the bytes: mbarrier.arrive.expect_tx of {issued} "
+            "(cuda::device::barrier_arrive_tx(bar, 1, "
             f"{issued})).",
             state, both(note, scene, "the arrival", "the copy"),
         )  # fmt: skip
@@ -136,12 +151,17 @@ def bytes_differ(note: Note, scene: Scene) -> Finding:
     )
     why = why_bytes(scene, copy, expected, issued)
     return scene.finding(
-        note, note.kind, scene.line_of(note.instr),
-        f"The barrier {name} expects {expected} bytes, and the copies of the phase bring {issued}: {result}. {why}".strip(),
-        f"Expect exactly what the box brings: {issued} bytes here, also where the box hangs over the edge; or mend the "
+        note,
+        note.kind,
+        scene.line_of(note.instr),
+        f"The barrier {name} expects {expected} bytes, and the copies of the phase bring {issued}: "
+        + f"{result}. {why}".strip(),
+        f"Expect exactly what the box brings: {issued} bytes here, also where the box hangs over "
+        "the edge; or mend the "
         "map, if that is what is wrong.",
-        state, places,
-    )  # fmt: skip
+        state,
+        places,
+    )
 
 
 def why_bytes(scene: Scene, copy: object, expected: int, issued: int) -> str:
@@ -157,13 +177,19 @@ def why_bytes(scene: Scene, copy: object, expected: int, issued: int) -> str:
     if 2 * expected == issued:
         return "That is half as many."
     if expected * tmap.itemsize == issued:
-        return f"The expected number is the count of elements, not of bytes: an element has {tmap.itemsize}."
+        return (
+            "The expected number is the count of elements, not of bytes: an element has "
+            f"{tmap.itemsize}."
+        )
     if expected < issued and any(
         c + b > d for c, b, d in zip(copy.coords, tmap.box, tmap.dims, strict=True)
     ):
         return "The box hangs over the edge of the tensor, and counts in full all the same."
     if expected % issued == 0:
-        return f"That is {expected // issued} times as many: the sum of several copies, or of several threads."
+        return (
+            f"That is {expected // issued} times as many: the sum of several copies, or of "
+            "several threads."
+        )
     return ""
 
 
@@ -173,7 +199,8 @@ def phase_over_early(note: Note, scene: Scene) -> Finding:
     name = _name(note, scene)
     return scene.finding(
         note, "phase-over-early", scene.line_of(note.instr),
-        f"Phase {note.facts['phase']} of the barrier {name} ends while this copy is still in flight: its bytes were "
+        f"Phase {note.facts['phase']} of the barrier {name} ends while this copy is still in "
+        "flight: its bytes were "
         "taken for those of another.",
         "Expect the bytes of every copy of the phase, in the phase in which it is issued.",
         {"barrier": name}, both(note, scene, "the arrival", "the copy"),
@@ -186,10 +213,12 @@ def map_pointer_unfenced(note: Note, scene: Scene) -> Finding:
     """A map read from global memory."""
     return scene.finding(
         note, "map-pointer-unfenced", scene.line_of(note.instr),
-        "The tensor map is read from global memory, and no thread of the block has fenced it: the engine may use an "
+        "The tensor map is read from global memory, and no thread of the block has fenced it: the "
+        "engine may use an "
         "old copy from its cache.",
         "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before the first copy "
-        "(ptx::fence_proxy_tensormap_generic); or pass the map as const __grid_constant__ CUtensorMap.",
+        "(ptx::fence_proxy_tensormap_generic); or pass the map as const __grid_constant__ "
+        "CUtensorMap.",
         {}, scene.place(note.instr, "the copy that uses the map"),
     )  # fmt: skip
 
@@ -204,7 +233,8 @@ def copy_overruns_array(note: Note, scene: Scene) -> Finding:
         onto += " and out of the shared memory of the block"
     return scene.finding(
         note, "copy-overruns-array", scene.line_of(note.instr),
-        f"The copy brings {facts['nbytes']} bytes into {plain_name(facts['name'])}, which has room for {facts['room']}"
+        f"The copy brings {facts['nbytes']} bytes into {plain_name(facts['name'])}, which has room "
+        f"for {facts['room']}"
         f"{onto}.",
         _box_cure(facts["copy"], scene),
         {"bytes of the copy": facts["nbytes"], "room": facts["room"]},
@@ -232,8 +262,10 @@ def copy_over_barrier(note: Note, scene: Scene) -> Finding:
     what = scene.at(note.facts["byte"])
     return scene.finding(
         note, "copy-overruns-barrier", scene.line_of(note.instr),
-        f"The copy of {copy.nbytes} bytes runs over the barrier at {what}, {note.facts['byte'] - copy.smem_start} bytes "
-        "behind its start: what the barrier then holds is data, and waits on it hang or pass by chance.",
+        f"The copy of {copy.nbytes} bytes runs over the barrier at {what}, "
+        f"{note.facts['byte'] - copy.smem_start} bytes "
+        "behind its start: what the barrier then holds is data, and waits on it hang or pass by "
+        "chance.",
         _box_cure(copy, scene),
         {"bytes of the copy": copy.nbytes, "barrier": what},
         both(note, scene, "the barrier is initialised", "the copy") + _map_place(scene),
@@ -247,7 +279,8 @@ def copy_never_waited(note: Note, scene: Scene) -> Finding:
     name = _name(note, scene)
     return scene.finding(
         note, "copy-never-waited", scene.line_of(note.instr),
-        f"The block exits without having waited for {name}: the copy may still write its shared memory, which by then "
+        f"The block exits without having waited for {name}: the copy may still write its shared "
+        "memory, which by then "
         "may be another block's.",
         f"Wait for {name} before the block ends, or do not issue the copy.",
         {"barrier": name}, scene.place(note.instr, "the copy"),
@@ -259,7 +292,8 @@ def remote_before_start(note: Note, scene: Scene) -> Finding:
     """A peer's memory before the peer."""
     return scene.finding(
         note, "remote-before-start", scene.line_of(note.instr),
-        "The shared memory of another block of the cluster is used before that block is known to run.",
+        "The shared memory of another block of the cluster is used before that block is known to "
+        "run.",
         "barrier.cluster.arrive and wait (cluster.sync()) before the first use.",
         {}, scene.place(note.instr, "the use"),
     )  # fmt: skip
@@ -283,10 +317,12 @@ def several_blocks(note: Note, scene: Scene) -> Finding:
     element = facts["byte"] // 4
     return scene.finding(
         note, "written-by-several-blocks", scene.line_of(note.instr),
-        f"Blocks {facts['other_block']} and {note.block} both write element {element} of {facts['array'] or 'an array'}"
+        f"Blocks {facts['other_block']} and {note.block} both write element {element} of "
+        f"{facts['array'] or 'an array'}"
         + (", with different values" if facts["how"] == "differ" else "")
         + ": which one stays is chance.",
-        "Check the index of the write: row * (width of the matrix) + column, with rows and columns of this block's tile "
+        "Check the index of the write: row * (width of the matrix) + column, with rows and columns "
+        "of this block's tile "
         "only, and guard the edge.",
         {"element": element}, scene.place(note.instr, "the write"),
     )  # fmt: skip

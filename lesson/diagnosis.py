@@ -51,7 +51,10 @@ def as_html(report: Report) -> str:
         f"<li>line {each.line}: <code>{html.escape(each.kind)}</code></li>" for each in report.also
     )
     more = f"<details><summary>Also seen</summary><ul>{also}</ul></details>" if also else ""
-    return f"<div><p><b>{html.escape(report.name)}</b>: {html.escape(_verdict(report))}</p>{cards}{more}</div>"
+    return (
+        f"<div><p><b>{html.escape(report.name)}</b>: "
+        f"{html.escape(_verdict(report))}</p>{cards}{more}</div>"
+    )
 
 
 def _card(finding: Finding) -> str:

@@ -1,7 +1,7 @@
 """A finding: one mistake of a kernel, named, with its place, its proof and its cure.
 
-Records only. What kinds there are stands in `finding_kinds`, how they are found in `check` and in the
-emulator's `ordering`, how they are shown in `diagnosis`.
+Records only. What kinds there are stands in `finding_kinds`, how they are found in `check` and in
+the emulator's `ordering`, how they are shown in `diagnosis`.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ class Place:
 class Finding:
     """One mistake.
 
-    `kind`: a stable short name of `finding_kinds`. `says`: one sentence for a learner. `line`, `file`, `source`:
-    where, in the .cu file or cell (line 0: nowhere in the text). `block`, `thread`: (x, y, z) of the first thread
-    that did it. `state`: the proof, as pairs of a name and a value. `cure`: what to do. `places`: other lines that
-    belong to it. `schedules`: under which schedules of the copies it showed. `times`: how often. `is_proved`: the sums
-    of the barriers prove this cause, whatever else was seen before.
+    `kind`: a stable short name of `finding_kinds`. `says`: one sentence for a learner. `line`,
+    `file`, `source`: where, in the .cu file or cell (line 0: nowhere in the text). `block`,
+    `thread`: (x, y, z) of the first thread that did it. `state`: the proof, as pairs of a name and
+    a value. `cure`: what to do. `places`: other lines that belong to it. `schedules`: under which
+    schedules of the copies it showed. `times`: how often. `is_proved`: the sums of the barriers
+    prove this cause, whatever else was seen before.
     """
 
     kind: str
@@ -58,7 +59,8 @@ class Finding:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one run: ok, wrong, hang, error or limit, and a sentence. `where`: schedule, or the GPU."""
+    """What became of one run: ok, wrong, hang, error or limit, and a sentence. `where`: schedule,
+    or the GPU."""
 
     where: str
     outcome: str
@@ -68,7 +70,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Report:
-    """All that a check found. `also`: what else was seen, most likely consequences of the findings."""
+    """All that a check found. `also`: what else was seen, most likely as a consequence."""
 
     name: str
     findings: tuple[Finding, ...] = ()

@@ -16,9 +16,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "diagnosis.md"
 TOOLS = ("memcheck", "racecheck", "synccheck", "initcheck")
 HEAD = """# What is wrong with a kernel, and who says so
 
-Made by `python -m tests.diagnosis_page`; a test keeps it in step. The H200 and compute-sanitizer columns are
-recordings ({gpu}, driver API {driver}, {sanitizer}), the last column is what `python -m lesson check` says: kind and
-line. `.` means that nothing was said. An H200 that says `ok` under a broken kernel was lucky.
+Made by `python -m tests.diagnosis_page`; a test keeps it in step. The H200 and compute-sanitizer
+columns are recordings ({gpu}, driver API {driver}, {sanitizer}), the last column is what `python -m
+lesson check` says: kind and line. `.` means that nothing was said. An H200 that says `ok` under a
+broken kernel was lucky.
 
 ## Broken kernels
 
@@ -36,7 +37,8 @@ The lesson says nothing of any of these, under any schedule of the copies; neith
 CATALOGUE = """
 ## All kinds
 
-What a check can say. How each is found stands in `lesson/emulator/ordering*.py` and `lesson/check*.py`.
+What a check can say. How each is found stands in `lesson/emulator/ordering*.py` and
+`lesson/check*.py`.
 
 | kind | meaning |
 | --- | --- |
@@ -75,7 +77,8 @@ def _summary(rows: list[dict[str, Any]]) -> str:
     lucky = sum(row["outcome"] == "ok" for row in rows)
     named = sum(bool(cases.report_on(row["case"]).findings) for row in rows)
     return (
-        f"Of {len(rows)} broken kernels the chip gave the right bits for {lucky}; one of the four tools said anything "
+        f"Of {len(rows)} broken kernels the chip gave the right bits for {lucky}; one of the four "
+        "tools said anything "
         f"at all about {said}; the lesson names {named}."
     )
 

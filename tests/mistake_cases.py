@@ -1,7 +1,8 @@
-"""The kernels with one mistake each: those that an H200 judged, and our own, with PTX recorded for all.
+"""The kernels with one mistake each: those that an H200 judged, and our own, with PTX recorded for
+all.
 
-`python -m tests.mistake_cases` compiles what is new and writes the recording. A source without one is compiled where
-there is NVRTC.
+`python -m tests.mistake_cases` compiles what is new and writes the recording. A source without one
+is compiled where there is NVRTC.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The check accuses no sample kernel: correct code of many authors and compilers, under every schedule."""
+"""The check accuses no sample kernel: correct code of many authors and compilers, under every
+schedule."""
 
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ from tests.kernels import pack, replay, samples
 
 SAMPLES = {s.name: s for s in samples.all_samples()}
 PACK = pack.load()
-# A true race, found by this check: the other threads pass the barrier before thread 0 has waited for
-# the group that still reads the tile which they then fill. The chip gives the right bits all the same.
+# A true race, found by this check: the other threads pass the barrier before thread 0 has waited
+# for
+# the group that still reads the tile which they then fill. The chip gives the right bits all the
+# same.
 RACY = {"store-ring": {"store-source-reused"}}
 
 

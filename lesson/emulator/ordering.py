@@ -1,9 +1,11 @@
-"""Who may see what: phases observed, proxies fenced, barriers in order. An observer that notes mistakes.
+"""Who may see what: phases observed, proxies fenced, barriers in order. An observer that notes
+mistakes.
 
-Checks what a run did against the causality order of the PTX ISA ("Memory Consistency Model", "Async proxy"),
-so a mistake is found also where the bytes happened to come out right. It judges one run: code that did not
-run is not judged. Strong operations (atomics, volatile, acquire, release) are taken to synchronise all threads
-of a block that use any of them: that may miss a race and accuses nobody.
+Checks what a run did against the causality order of the PTX ISA ("Memory Consistency Model", "Async
+proxy"), so a mistake is found also where the bytes happened to come out right. It judges one run:
+code that did not run is not judged. Strong operations (atomics, volatile, acquire, release) are
+taken to synchronise all threads of a block that use any of them: that may miss a race and accuses
+nobody.
 """
 
 from __future__ import annotations
@@ -29,15 +31,17 @@ if TYPE_CHECKING:
     from lesson.emulator.ptx import Instr
 
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
+ByBlock = tuple[tuple[int, int], Lanes]
 LOADS = ("load", "bulk_load", "bulk_shared", "st_async")
 STORES = ("store", "reduce", "bulk_store", "bulk_reduce", "bulk_shared")
 
 
 class Ordering(Observer):
-    """The checks of one launch. `notes`: what they found; `copies`: all that were issued, by blocks `issuers`.
+    """The checks of one launch. `notes`: what they found; `copies`: all that were issued, by blocks
+    `issuers`.
 
-    `compares_values`: whether blocks that write one element are told apart by what they write; not needed where
-    the right output is known."""
+    `compares_values`: whether blocks that write one element are told apart by what they write; not
+    needed where the right output is known."""
 
     def __init__(self, compares_values: bool = True) -> None:
         self.compares_values = compares_values
@@ -123,8 +127,8 @@ class Ordering(Observer):
             self.clocks.acquire(lanes, gathered)
         self.barriers.synced_at[lanes] = m.steps
 
-    def _by_block(self, m: Machine, lanes: Lanes, number: int):
-        """The lanes of each block (of each cluster, for its barrier), with the key of the barrier."""
+    def _by_block(self, m: Machine, lanes: Lanes, number: int) -> list[ByBlock]:
+        """The lanes of each block (or cluster), with the key of the barrier."""
         size = m.padded_threads * (m.cluster_nblocks if number == -1 else 1)
         per = m.cluster_nblocks if number == -1 else 1
         owner = lanes // size
@@ -273,7 +277,8 @@ def narrowest_store(m: Machine) -> int:
     unit = 4
     for code in m.program.functions:
         for item in code.function.body or ():
-            if getattr(item, "opcode", "") in ("st", "ld") and item.mods[-1] in widths:
-                if not {"param", "global", "local", "const"} & set(item.mods):
-                    unit = min(unit, widths[item.mods[-1]])
+            mods = getattr(item, "mods", ())
+            is_access = getattr(item, "opcode", "") in ("st", "ld") and mods[-1] in widths
+            if is_access and not {"param", "global", "local", "const"} & set(mods):
+                unit = min(unit, widths[mods[-1]])
     return unit

@@ -1,12 +1,14 @@
-"""The book-keeping of mbarriers: who set one up, who arrived, which bytes were expected and which came.
+"""The book-keeping of mbarriers: who set one up, who arrived, which bytes were expected and which
+came.
 
-PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The barrier itself works in
-`mbarrier`; here is what a thread must know before it may use one, and the sums that say afterwards why a phase
-was over too early, or never.
+PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier". The barrier itself
+works in `mbarrier`; here is what a thread must know before it may use one, and the sums that say
+afterwards why a phase was over too early, or never.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,10 +42,12 @@ class Phase:
 
 @dataclass(slots=True, eq=False)
 class Barrier:
-    """One mbarrier, from its init on. `number` counts completed phases, `column` is its pseudo-agent.
+    """One mbarrier, from its init on. `number` counts completed phases, `column` is its
+    pseudo-agent.
 
-    `waits`: of each lane the last wait that let it go, the number of phases completed then, and the step.
-    `touched_at`: the step of the first arrival or expect_tx. `issued_at`: the step at which the first copy of a phase (by the number that it completes) was issued.
+    `waits`: of each lane the last wait that let it go, the number of phases completed then, and the
+    step. `touched_at`: the step of the first arrival or expect_tx. `issued_at`: the step at which
+    the first copy of a phase (by the number that it completes) was issued.
     """
 
     index: int
@@ -134,8 +138,8 @@ class Barriers:
     def check_published(self, copy: Copy, barrier: Barrier) -> None:
         """The copy engine may use a barrier once its init is fenced.
 
-        Triton fences nothing here: it expects the bytes, passes a barrier of the block, and issues the
-        copy then. That works on every Hopper GPU, and is let pass.
+        Triton fences nothing here: it expects the bytes, passes a barrier of the block, and issues
+        the copy then. That works on every Hopper GPU, and is let pass.
         """
         if 0 <= barrier.touched_at < self.synced_at[copy.lane]:
             barrier.is_published = True
@@ -152,7 +156,9 @@ class Barriers:
             )  # fmt: skip
 
     # ---------------------------------------------------------------------------------- arriving
-    def by_barrier(self, instr: Instr, lanes: Lanes, index: np.ndarray):
+    def by_barrier(
+        self, instr: Instr, lanes: Lanes, index: np.ndarray
+    ) -> Iterator[tuple[Barrier | None, Lanes, Any]]:
         """The lanes of each barrier: (barrier or None, its lanes, their positions)."""
         groups: list[tuple[int, Any]]
         step = np.diff(index)

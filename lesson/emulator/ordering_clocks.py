@@ -1,11 +1,12 @@
 """Who knows what of whom: vector clocks whose rows are shared by lanes that know the same.
 
-Follows the causality order of the PTX ISA, "Memory Consistency Model". A *domain* is a cluster (one block
-without clusters): the threads that can share memory and barriers. Each lane stamps what it does with its own
-clock, which goes on at each release. A row of `know` has one column a thread of the domain and one for each
-pseudo-agent (an mbarrier: phases completed; a thread's bulk stores: groups read or written): the latest stamp
-of that column that is known to happen before. A row of `fenced` says the same of generic writes that a
-fence.proxy.async has published to the async proxy. A thread always knows itself.
+Follows the causality order of the PTX ISA, "Memory Consistency Model". A *domain* is a cluster (one
+block without clusters): the threads that can share memory and barriers. Each lane stamps what it
+does with its own clock, which goes on at each release. A row of `know` has one column a thread of
+the domain and one for each pseudo-agent (an mbarrier: phases completed; a thread's bulk stores:
+groups read or written): the latest stamp of that column that is known to happen before. A row of
+`fenced` says the same of generic writes that a fence.proxy.async has published to the async proxy.
+A thread always knows itself.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The shadow of global memory: which block wrote each word, and whether another one wrote it too.
 
-Two blocks that write one word with different values race: nothing orders blocks. A kernel that uses atomics or
-strong operations on global memory may order them, and is not judged. Global memory that threads wrote and a bulk
-copy reads needs a proxy fence like shared memory does.
+Two blocks that write one word with different values race: nothing orders blocks. A kernel that uses
+atomics or strong operations on global memory may order them, and is not judged. Global memory that
+threads wrote and a bulk copy reads needs a proxy fence like shared memory does.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Groups of bulk stores and of cp.async: committed, waited for, or left behind.
 
-PTX ISA, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group" and their counterparts without .bulk. A thread
-that stores has two columns in its domain: how many of its groups have read their source, and how many are done.
+PTX ISA, "cp.async.bulk.commit_group", "cp.async.bulk.wait_group" and their counterparts without
+.bulk. A thread that stores has two columns in its domain: how many of its groups have read their
+source, and how many are done.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Storer:
-    """A thread that issues bulk stores. `read` and `done`: its columns; `open`: stores not waited for."""
+    """A thread that issues bulk stores. `read` and `done`: its columns; `open`: stores not waited
+    for."""
 
     read: int
     done: int
@@ -113,5 +115,6 @@ class Groups:
         self.loads = left
 
     def settle_all(self, lanes: Lanes) -> None:
-        """cp.async.mbarrier.arrive: the arrival comes when all copies of the lanes so far have landed."""
+        """cp.async.mbarrier.arrive: the arrival comes when all copies of the lanes so far have
+        landed."""
         self._settle(lanes, -1)

@@ -1,7 +1,7 @@
 """Lifetimes: shared memory is gone when its block is, and a peer's is not there before it runs.
 
-CUDA C++ Programming Guide, "Distributed Shared Memory": all blocks must have started before one touches the
-shared memory of another, and none may exit before the others are done with its own.
+CUDA C++ Programming Guide, "Distributed Shared Memory": all blocks must have started before one
+touches the shared memory of another, and none may exit before the others are done with its own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
 """What the checks note while a kernel runs: raw records, one a mistake and place.
 
-A note has the instruction, the thread and the numbers; words for a reader are made of it in `lesson.check`.
+A note has the instruction, the thread and the numbers; words for a reader are made of it in
+`lesson.check`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +19,8 @@ if TYPE_CHECKING:
 class Note:
     """One thing that is wrong. `instr` is where it shows, `other` the second access or the cause.
 
-    `block` and `thread` are coordinates (x, y, z). `facts`: numbers and names by the key that the words of the
-    kind use. `count`: how often it was seen at this place.
+    `block` and `thread` are coordinates (x, y, z). `facts`: numbers and names by the key that the
+    words of the kind use. `count`: how often it was seen at this place.
     """
 
     kind: str
@@ -37,7 +39,7 @@ class Notes:
     def __init__(self) -> None:
         self.seen: dict[tuple[object, ...], Note] = {}
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Note]:
         return iter(self.seen.values())
 
     def __len__(self) -> int:

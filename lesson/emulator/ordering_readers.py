@@ -1,7 +1,8 @@
 """Who read shared memory last: per unit the last reader, per 16 bytes and thread the last read.
 
-Reads are many and questions about them few, so reads go into a log first and are entered when somebody asks: a
-thread that writes, or a copy that will overwrite. Negative stamps in the matrix are of reads before the last refill.
+Reads are many and questions about them few, so reads go into a log first and are entered when
+somebody asks: a thread that writes, or a copy that will overwrite. Negative stamps in the matrix
+are of reads before the last refill.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ class Readers:
         return int(self.matrix.reshape(-1)[at]) < 0
 
     def late_for(self, lane: int, start: int, stop: int, know: np.ndarray) -> int:
-        """A lane whose read of some bytes `lane` does not know of, or -1; the bytes are then refilled."""
+        """A lane whose read of some bytes `lane` does not know of, or -1; the bytes are then
+        refilled."""
         clocks = self.clocks
         own, first = int(clocks.column[lane]), lane - int(clocks.column[lane])
         if self.matrix is None:

@@ -1,9 +1,9 @@
 """The shadow of shared memory: who wrote and who read each word last, and through which proxy.
 
-A word is written by a thread (its column and stamp) or by a copy: then by the column of the mbarrier that the
-copy completes on, from its issue on, with the number of the phase that completes it. Whoever does not know that
-phase may not touch the word. Bulk stores mark what they read by the column of the issuing thread's stores. Reads are
-kept in `ordering_readers`.
+A word is written by a thread (its column and stamp) or by a copy: then by the column of the
+mbarrier that the copy completes on, from its issue on, with the number of the phase that completes
+it. Whoever does not know that phase may not touch the word. Bulk stores mark what they read by the
+column of the issuing thread's stores. Reads are kept in `ordering_readers`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ NEVER = np.int32((1 << 31) - 1)  # the stamp of what nobody has written
 
 
 class SharedShadow:
-    """One batch's shared memory, in units of `unit` bytes (the narrowest store of the kernel, at most 4)."""
+    """One batch's shared memory, in units of `unit` bytes (the narrowest store of the kernel, at
+    most 4)."""
 
     def __init__(
         self, m: Machine, clocks: Clocks, notes: Notes, barriers: Barriers, unit: int
