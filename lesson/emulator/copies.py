@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lesson.emulator import mbarrier
 from lesson.emulator.lanes import Mask
+from lesson.emulator.mbarrier_word import MbarrierFault, advance, unpack
 from lesson.emulator.observe import Copy
 from lesson.errors import LaunchFailure
 
@@ -157,7 +157,7 @@ class CopyEngine:
         one. An H200 passed a wait for 8192 of 16384 bytes and hung in one for 704: pieces of 128
         bytes explain both.
         """
-        state = mbarrier.unpack(int(self.m.shared.views[8][index >> 3]))
+        state = unpack(int(self.m.shared.views[8][index >> 3]))
         if (
             state.pending == 0
             and 0 < state.tx_nbytes < nbytes
@@ -168,16 +168,17 @@ class CopyEngine:
         self._complete(instr, lane, index, nbytes)
 
     def _complete(self, instr: Instr, lane: int, index: int, nbytes: int) -> None:
-        m, lanes, at = self.m, np.array([lane]), np.array([index])
+        m, words = self.m, self.m.shared.views[8]
         try:
-            flipped = mbarrier.complete_tx(m.shared.views[8], at >> 3, nbytes)
-        except mbarrier.MbarrierFault as error:
+            words[index >> 3], flips = advance(int(words[index >> 3]), 0, -nbytes, False, 0)
+        except MbarrierFault as error:
             fault = m.fault(LaunchFailure, error.text, instr, lane, error.cure)
             fault.barrier = index  # type: ignore[attr-defined]
             raise fault from error
         for observer in m.observers:
+            lanes, at = np.array([lane]), np.array([index])
             observer.mbar(m, None, "complete_tx", lanes, at, nbytes=nbytes)
-            for _ in flipped:
+            if flips:
                 observer.mbar(m, None, "flip", lanes, at)
 
     def _wanted(self) -> set[int]:
