@@ -176,7 +176,9 @@ def map_bytes(arguments: Arguments, memory: GlobalMemory, tmap: TensorMap, what:
             f"the tensor map of {what} must have a numpy array as its base, got "
             f"{type(tmap.base).__name__}."
         )
-    refuse(tmap)
+    if not tmap.__dict__.get("_is_legal"):  # it is frozen: what was legal once stays so
+        refuse(tmap)
+        object.__setattr__(tmap, "_is_legal", True)
     segment, offset = arguments.hold(memory, tmap.base, f"the tensor of {what}")
     number = len(arguments.maps)
     arguments.maps.append(tmap)
