@@ -28,7 +28,7 @@ class Mask:
     @property
     def idx(self) -> NDArray[np.int64]:
         if self._idx is None:
-            self._idx = np.flatnonzero(self.bits)
+            self._idx = self.bits.nonzero()[0]
         return self._idx
 
     def __or__(self, other: Mask) -> Mask:
