@@ -21,7 +21,6 @@ import numpy as np
 
 from lesson import harness, snippets, targets
 from lesson.emulator.observe import Observer
-from lesson.listing import Listing
 from lesson.tensor_map import TensorMap
 
 PATH = Path(__file__).parent / "kernels" / "columns.cu"
@@ -96,12 +95,6 @@ class TileReads:
 def source() -> snippets.Source:
     """The file of the kernel."""
     return snippets.read(PATH)
-
-
-def listing() -> Listing:
-    """The lines that find an element of a swizzled tile."""
-    snippet = source().snippet("find-element")
-    return Listing(source().name, snippet.first_line, snippet.lines)
 
 
 def tile_width() -> int:

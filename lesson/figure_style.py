@@ -18,7 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib.colors
 import matplotlib.style
+import PIL.Image
 from matplotlib.figure import Figure
+from PIL.PngImagePlugin import PngInfo
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,14 +108,9 @@ class Picture:
         """The picture as PNG. Its alt text travels inside the file, too."""
         buffer = io.BytesIO()
         with style():
-            self.figure.savefig(
-                buffer,
-                format="png",
-                dpi=PIXELS_PER_INCH * SHARPNESS,
-                facecolor=PAPER,
-                metadata={"Description": self.alt, "Software": None},
-            )
-        return buffer.getvalue()
+            dpi = PIXELS_PER_INCH * SHARPNESS
+            self.figure.savefig(buffer, format="png", dpi=dpi, facecolor=PAPER)
+        return _smaller(buffer, self.alt)
 
     def save(self, path: str | Path) -> None:
         """Writes the PNG to `path`."""
@@ -133,3 +130,14 @@ class Picture:
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """What Jupyter shows: HTML with alt text, and the alt text alone for a terminal."""
         return {"text/html": self.html(), "text/plain": self.alt}
+
+
+def _smaller(png: io.BytesIO, alt: str) -> bytes:
+    """The same picture with a palette of 256 colours: a third of the bytes, and looks the same."""
+    text, buffer = PngInfo(), io.BytesIO()
+    text.add_itxt("Description", alt)
+    image = PIL.Image.open(png).convert("RGB")
+    image.quantize(256, dither=PIL.Image.Dither.NONE).save(
+        buffer, "PNG", optimize=True, pnginfo=text
+    )
+    return buffer.getvalue()
