@@ -19,7 +19,8 @@ from lesson.map_doctor import explain
 MAP_KINDS = frozenset(
     (
         "dtype-size", "dtype-format", "sizes-in-bytes", "x-y-swapped", "strides-in-elements",
-        "view-stride", "rows-overlap", "slices-ignored", "step-ignored", "innermost-gaps", "other-start",
+        "view-stride", "rows-overlap", "slices-ignored", "step-ignored", "innermost-gaps",
+        "other-start",
     )
 )  # fmt: skip
 TILES_LOOKED_AT = 64
@@ -69,10 +70,14 @@ def _owners(name: str, scene: Scene) -> np.ndarray | None:
 
 def _is_target(name: str, held: object, scene: Scene) -> bool:
     """Whether an allocation is the tensor of a map over this array."""
-    if not held.segment.name.startswith("the tensor"):
-        return False
-    array = scene.case.arrays[name]
-    return any(tmap.base is array for tmap in scene.case.maps.values())
+    case = scene.case
+    return any(
+        isinstance(arg, str)
+        and arg in case.maps
+        and case.maps[arg].base is case.arrays[name]
+        and held.segment.name.startswith(f"the tensor of argument {n} ")
+        for n, arg in enumerate(case.args)
+    )
 
 
 def _suspicious_map(scene: Scene) -> Finding | None:
@@ -183,6 +188,13 @@ def _never_written(name: str, unwritten: np.ndarray, width: int, scene: Scene) -
     )
 
 
+def _all_off_by(got: np.ndarray, want: np.ndarray) -> str:
+    """Whether the wrong elements differ by one and the same number."""
+    with np.errstate(all="ignore"):
+        off = np.unique(got.astype(np.float64) - want.astype(np.float64))
+    return f" Each of them is off by {off[0]:+g}." if len(off) == 1 and len(got) > 1 else ""
+
+
 def _plainly_wrong(
     name: str, got: np.ndarray, want: np.ndarray, wrong: np.ndarray, width: int, scene: Scene
 ) -> Finding:
@@ -192,7 +204,7 @@ def _plainly_wrong(
         None, "output-wrong", line,
         f"{int(wrong.sum())} of {wrong.size} elements of {name} are wrong; the first is row "
         f"{at // width}, column "
-        f"{at % width}: got {got[at]}, want {want[at]}.",
+        f"{at % width}: got {got[at]}, want {want[at]}.{_all_off_by(got[wrong], want[wrong])}",
         "Compare what the block brings, what it computes, and where it writes, at that element.",
         {"wrong": int(wrong.sum()), "first": at}, places,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -101,20 +102,28 @@ def _transposed(tiles: list[Tile], scene: Scene) -> Finding | None:
 
 
 def _swizzled(tiles: list[Tile], scene: Scene) -> Finding | None:
-    """16-byte units of a row change places by an exclusive or with the row."""
-    for span in (128, 64, 32):
-        bits = {128: 7, 64: 3, 32: 1}[span]
+    """16-byte units of a row change places by an exclusive or with the row.
 
-        def predict(t: Tile, span: int = span, bits: int = bits) -> tuple[np.ndarray, np.ndarray]:
-            pitch = max(t.width * 4, span)
-            address = t.rows * pitch + t.columns * 4
-            unit = (address >> 4) ^ ((address >> 7) & bits)
-            at = unit * UNIT_NBYTES + address % UNIT_NBYTES
-            return t.y + at // pitch, t.x + at % pitch // 4
-
-        if _share(tiles, predict) >= MOST:
-            return _swizzle_finding(span, tiles, scene)
+    A kernel that transposes writes rows of the tile as columns of the output.
+    """
+    for is_transposed in (False, True):
+        for span in (128, 64, 32):
+            predict = partial(_swizzled_from, span=span, is_transposed=is_transposed)
+            if _share(tiles, predict) >= MOST:
+                return _swizzle_finding(span, tiles, scene)
     return None
+
+
+def _swizzled_from(t: Tile, span: int, is_transposed: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where elements come from if only one of map and kernel swizzles."""
+    bits = {128: 7, 64: 3, 32: 1}[span]
+    rows, columns = (t.columns, t.rows) if is_transposed else (t.rows, t.columns)
+    pitch = max((int(columns.max()) + 1) * 4, span)
+    address = rows * pitch + columns * 4
+    unit = (address >> 4) ^ ((address >> 7) & bits)
+    at = unit * UNIT_NBYTES + address % UNIT_NBYTES
+    row, column = at // pitch, at % pitch // 4
+    return (t.y + column, t.x + row) if is_transposed else (t.y + row, t.x + column)
 
 
 def _swizzle_finding(span: int, tiles: list[Tile], scene: Scene) -> Finding:
@@ -183,14 +192,17 @@ def _moved(tiles: list[Tile], scene: Scene) -> Finding | None:
         dx = t.source_x[some] - t.x - t.columns[some]
         pairs, counts = np.unique(np.stack([dy, dx]), axis=1, return_counts=True)
         best = int(counts.argmax())
-        if counts[best] < MOST * t.is_wrong.sum() / 2:
-            return None
+        if counts[best] < MOST * t.is_wrong.sum() / 2 or 2 * t.is_wrong.sum() <= t.is_wrong.size:
+            return None  # what moves as a whole leaves little right
         steps.append((int(pairs[0, best]), int(pairs[1, best])))
     line, places = copy_place(tiles, scene)
     if not line:
         line, places = write_line(scene)
     t, (dy, dx) = tiles[0], steps[0]
     if len(set(steps)) == 1:
+        tmap = t.copy.tmap if t.copy is not None else None
+        if tmap is not None and dy == 0 and dx * tmap.itemsize % UNIT_NBYTES:
+            return None  # no box starts there
         return scene.finding(
             None, "tile-shifted", line,
             f"All tiles hold data from {dy:+d} rows and {dx:+d} columns beside: the start of the "
