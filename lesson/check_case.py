@@ -192,6 +192,7 @@ def from_head(source: str, name: str, path: str, extra_map: str | None = None) -
             f"{unknown[0]!r}. "
             f"{name} line {head.line('args')}."
         )
+    writes_out = "out" in args or any(maps[a].base is prefill for a in args if a in maps)
     return Case(
         name=name,
         source=source,
@@ -204,7 +205,7 @@ def from_head(source: str, name: str, path: str, extra_map: str | None = None) -
         args=args,
         arrays=arrays,
         maps=maps,
-        expected={"out": right} if head.values else {},
+        expected={"out": right} if head.values and writes_out else {},
         width=int(out["width"]),
         head=head,
     )

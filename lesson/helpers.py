@@ -16,15 +16,18 @@ from lesson.errors import LessonError, TensorMapError
 from lesson.kernel_source import TileKernel
 from lesson.listing import Listing
 from lesson.targets import Grid, Name, Run
-from lesson.tensor_map import TensorMap, check
+from lesson.tensor_map import TensorMap
+from lesson.tensor_map import check as broken_rules
 
 if TYPE_CHECKING:
     import numpy as np
 
     from lesson.figure_style import Picture
+    from lesson.findings import Report
     from lesson.stepper import Stepper
 
 __all__ = [
+    "check",
     "check_map",
     "constant",
     "count_instructions",
@@ -43,6 +46,7 @@ __all__ = [
     "edge_load",
     "edge_store",
     "edit",
+    "enable_cuda_cells",
     "run_recorded",
     "run_tile_kernel",
     "show_instruction",
@@ -118,7 +122,7 @@ def _ask_driver(tmap: TensorMap) -> None:
     """Raises TensorMapError where the driver and our rules disagree."""
     from lesson import gpu
 
-    if gpu.driver_accepts(tmap) == bool(check(tmap)):
+    if gpu.driver_accepts(tmap) == bool(broken_rules(tmap)):
         raise TensorMapError(
             "the driver's verdict must be that of the rules, got the opposite. This is a bug of"
             f" the lesson; report it with your driver's version and this map: {tmap}"
@@ -142,14 +146,38 @@ def edit(region: str, old: str, new: str, kernel: TileKernel | None = None) -> T
     return (kernel or TileKernel()).edit(region, old, new)
 
 
+def check(source_or_path: object, **launch: object) -> Report:
+    """What is wrong with a kernel: its path, or its text with kernel=, grid=, block=, args=.
+
+    Runs it in the emulator under every schedule of the copies, whatever the target, and then on a
+    Hopper GPU if there is one and the kernel came to an end. Head comments may describe the launch.
+    """
+    from lesson.check import check as check_kernel
+    from lesson.check_gpu import on_the_gpu
+
+    return check_kernel(source_or_path, gpu=on_the_gpu, **launch)  # type: ignore[arg-type]
+
+
+def enable_cuda_cells() -> None:
+    """Makes `%%cuda --grid 4,4 --block 256` check the CUDA C++ of a cell."""
+    from lesson import diagnosis_magic
+
+    diagnosis_magic.enable()
+
+
 def run_tile_kernel(
     kernel: TileKernel | None = None,
     *,
     tensor_map: TensorMap | None = None,
     grid: Grid | None = None,
+    force: bool = False,
 ) -> Run:
-    """Runs the kernel of the day, or an edited one, and returns input, output and verdict."""
-    return _run(kernel, tensor_map, grid, recording=False)
+    """Runs the kernel of the day, or an edited one, and returns input, output and verdict.
+
+    An edited kernel reaches a GPU only after it came to an end in the emulator; `force` sends it
+    there untried, in a process of its own with a time limit.
+    """
+    return _run(kernel, tensor_map, grid, recording=False, force=force)
 
 
 def run_recorded(
@@ -163,7 +191,11 @@ def run_recorded(
 
 
 def _run(
-    kernel: TileKernel | None, tmap: TensorMap | None, grid: Grid | None, recording: bool
+    kernel: TileKernel | None,
+    tmap: TensorMap | None,
+    grid: Grid | None,
+    recording: bool,
+    force: bool = False,
 ) -> Run:
     return targets.run_tile_kernel(
         kernel or TileKernel(),
@@ -171,6 +203,7 @@ def _run(
         grid or targets.full_grid(),
         targets.choose().name,
         recording=recording,
+        force=force,
     )
 
 

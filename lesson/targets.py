@@ -174,11 +174,13 @@ def run_tile_kernel(
     recording: bool = False,
     schedule: str = "eager",
     observers: tuple[object, ...] = (),
+    force: bool = False,
 ) -> Run:
     """Runs the lesson's kernel over `tensor_map.base`, a numpy float32 matrix.
 
-    `recording` also notes the writers. `schedule` (when copies land) and `observers` are the
-    emulator's. Raises CompileError, TensorMapError, Hang, or the DeviceFault that a chip raises.
+    `recording` also notes the writers. `force` sends it to a GPU untried. `schedule` (when copies
+    land) and `observers` are the emulator's. Raises CompileError, TensorMapError, Hang, or the
+    DeviceFault that a chip raises.
     """
     source = kernel.recording_source() if recording else kernel.source()
     record = harness.new_write_record(tensor_map.base.size) if recording else None
@@ -192,7 +194,7 @@ def run_tile_kernel(
     if target == Name.EMULATOR:
         seconds = emulate(source, grid, block, args, schedule, observers)
     else:
-        seconds = run_on_gpu(source, grid, block, args, is_proven)
+        seconds = run_on_gpu(source, grid, block, args, is_proven, force)
     shape = output.shape
     return Run(
         target=target,
@@ -212,17 +214,22 @@ def _writers(recorded: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def run_on_gpu(
-    source: harness.KernelSource, grid: Grid, block: Grid, args: list[object], is_proven: bool
+    source: harness.KernelSource,
+    grid: Grid,
+    block: Grid,
+    args: list[object],
+    is_proven: bool,
+    force: bool = False,
 ) -> float:
     """Compiles and runs a kernel on the GPU; arrays in `args` change in place. Returns seconds.
 
-    What `is_proven` runs at once; the rest passes the emulator first, then runs in a child process
-    that a fault cannot take this one down with.
+    What `is_proven` runs at once; the rest passes the emulator first, unless `force` is given, then
+    runs in a child process that a fault cannot take this one down with.
     """
     from lesson import gpu
 
     if not is_proven:
-        for schedule in ("eager", "late"):
+        for schedule in () if force else ("eager", "late"):
             emulate(source, grid, block, copies(args), schedule)
         return isolate(source, grid, block, args)
 

@@ -27,7 +27,7 @@ NBYTES = 8
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """What happened in one phase of a barrier. `arrived`: how often each thread of the domain did."""
+    """What happened in one phase of a barrier. `arrived`: how often each thread did."""
 
     arrived: np.ndarray
     arrivals: int = 0
