@@ -20,12 +20,11 @@ _CELL = "padding: 2px 10px; text-align: left; vertical-align: top"
 
 @dataclass(frozen=True)
 class Row:
-    """One line of a card, and the finding that belongs to it, with its place in words."""
+    """One line of a card, and the finding that belongs to it."""
 
     name: str
     says: str
     finding: Finding | None = None
-    where: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,7 +75,7 @@ def proof(finding: Finding) -> str:
 
 
 def _finding_text(finding: Finding) -> list[str]:
-    lines = [f"    {finding.source}"] if finding.source else []
+    lines = [f"    > {finding.source}"] if finding.source else []
     lines += _wrapped(finding.says, "    ")
     if finding.state:
         lines += _wrapped(f"Proof: {proof(finding)}.", "    ")

@@ -40,7 +40,7 @@ ALL_RIGHT = "all bits right"
 
 @dataclass(frozen=True)
 class Recorded:
-    """What an H200 made of one kernel of the battery. `tools`: what each said; empty for nothing."""
+    """What an H200 made of one kernel of the battery. `tools`: what each said, or nothing."""
 
     case: str
     says: str
@@ -80,8 +80,8 @@ def diagnose(
     """The card of one kernel. `like`: the recorded case with the same mistake."""
     if like is not None and like not in recorded():
         raise LessonError(
-            f"like must be one of {', '.join(recorded())}, got {like!r}. Leave it away where nothing"
-            " was recorded."
+            f"like must be one of {', '.join(recorded())}, got {like!r}. Leave it out where"
+            " nothing was recorded."
         )
     report = check_kernel(kernel, tensor_map, grid)
     rows = [Row("the bits here", bits(report.outcomes, targets.new_matrix().size))]
