@@ -8,6 +8,7 @@ Does not: judge or run anything.
 from __future__ import annotations
 
 import html
+import sys
 import textwrap
 from dataclasses import dataclass
 
@@ -35,6 +36,16 @@ class Card:
     rows: tuple[Row, ...]
     is_good: bool | None = None
     closing: str = ""
+
+    def show(self) -> None:
+        """Shows the card before the end of a cell: as HTML in a notebook, else as text."""
+        shell = sys.modules.get("IPython")
+        if shell is None or shell.get_ipython() is None:
+            print(self)
+            return
+        from IPython.display import display
+
+        display(self)
 
     def __str__(self) -> str:
         width = max(len(row.name) for row in self.rows)

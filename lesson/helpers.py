@@ -22,6 +22,8 @@ from lesson.tensor_map import check as broken_rules
 if TYPE_CHECKING:
     import numpy as np
 
+    from lesson.cards import Card
+    from lesson.exercises import Exercise
     from lesson.figure_style import Picture
     from lesson.findings import Report
     from lesson.stepper import Stepper
@@ -31,6 +33,7 @@ __all__ = [
     "check_map",
     "constant",
     "count_instructions",
+    "diagnose",
     "draw_barrier",
     "draw_before_after",
     "draw_doors",
@@ -47,6 +50,7 @@ __all__ = [
     "edge_store",
     "edit",
     "enable_cuda_cells",
+    "exercise",
     "run_recorded",
     "run_tile_kernel",
     "show_instruction",
@@ -213,6 +217,30 @@ def what_happens(kernel: TileKernel, schedule: str = "eager") -> None:
     `schedule`: when copies land: "eager" at once, "late" not before every thread waits.
     """
     print(outcome.of(kernel, schedule))
+
+
+def diagnose(
+    kernel: TileKernel,
+    *,
+    tensor_map: TensorMap | None = None,
+    grid: Grid | None = None,
+    like: str | None = None,
+) -> Card:
+    """What is wrong with an edited kernel, and why: the bits under every schedule, and the finding.
+
+    `like`: the name of a recorded kernel with the same mistake, to read what an H200 and
+    compute-sanitizer said of it. Runs in the emulator, on either target.
+    """
+    from lesson import mistakes
+
+    return mistakes.diagnose(kernel, tensor_map, grid, like)
+
+
+def exercise(name: str) -> Exercise:
+    """An exercise: "edges", "ring", "store" or "swizzle". It has check, hint and solution."""
+    from lesson import exercises
+
+    return exercises.find(name)
 
 
 def edge_load(x: int, y: int, expected_bytes: int | None = None) -> np.ndarray | None:

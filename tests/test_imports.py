@@ -41,7 +41,7 @@ HEAVY = {
     "nbclient": [],
     "nbconvert": [],
     "nbformat": [],
-    "IPython": ["helpers", "listing", "map_report", "diagnosis*"],
+    "IPython": ["helpers", "listing", "map_report", "diagnosis*", "cards"],
     "torch": [],
     "numba": [],
 }

@@ -54,7 +54,7 @@ class Exercise:
         `points` a class can count. On a GPU, what is right here runs there as well.
         """
         answer = judge.judge(self.piece, gap.fill(self.source, code), tensor_map or {})
-        answer.show()
+        answer.card.show()
         return answer
 
     def hint(self, number: int = 0) -> None:

@@ -9,7 +9,6 @@ The words are the same on both targets, unless a GPU disagrees with the emulator
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
@@ -26,7 +25,7 @@ from lesson.exercises.catalogue import Piece, Seen
 from lesson.exercises.gap import Filled
 from lesson.exercises.tally import Tally
 from lesson.finding_kinds import KINDS, OUTPUT, REFUSED
-from lesson.findings import Report
+from lesson.findings import Finding, Report
 from lesson.tensor_map import TensorMap
 
 MOST_POINTS = 3  # one for what was asked, and then one each for bits and findings
@@ -45,16 +44,6 @@ class Answer:
     def ok(self) -> bool:
         """Whether the exercise is solved."""
         return self.points == MOST_POINTS
-
-    def show(self) -> None:
-        """Shows the card: as HTML in a notebook, else as text."""
-        shell = sys.modules.get("IPython")
-        if shell is not None and shell.get_ipython() is not None:
-            from IPython.display import display
-
-            display(self.card)
-        else:
-            print(self.card)
 
     def __repr__(self) -> str:
         return str(self.points)
@@ -156,13 +145,15 @@ def _complaint(error: CompileError, filled: Filled) -> str:
 def _findings(report: Report, filled: Filled) -> list[Row]:
     if report.ok:
         return [Row("findings", "none")]
-    rows = []
-    for each in report.findings:
-        where = filled.where(each.line)
-        if KINDS[each.kind].rank in (REFUSED, OUTPUT) and each.kind.startswith("map-"):
-            each, where = replace(each, source="", state=()), "your map"  # it stands in no line
-        rows.append(Row("findings", f"{each.kind}, {where}", each))
-    return rows
+    return [_finding(each, filled) for each in report.findings]
+
+
+def _finding(found: Finding, filled: Filled) -> Row:
+    """A map that the reader gave stands in no line of the kernel."""
+    if KINDS[found.kind].rank in (REFUSED, OUTPUT) and found.kind.startswith("map-"):
+        plain = replace(found, source="", state=())
+        return Row("findings", f"{found.kind}, your map", plain)
+    return Row("findings", f"{found.kind}, {filled.where(found.line)}", found)
 
 
 def _on_this_gpu(case: Case, report: Report) -> Row | None:
