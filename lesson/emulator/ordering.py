@@ -117,9 +117,24 @@ class Ordering(Observer):
         number = int(barrier[0]) if barrier.size else 0
         if number == -1 and "relaxed" in instr.mods:
             return
+        if self._is_of_all(m, instr, lanes, number):
+            block = m.block_of[lanes]
+            group = np.cumsum(np.diff(block, prepend=block[0]) != 0)
+            self.clocks.meet(lanes, group, int(group[-1]) + 1)
+            return
         for key, mine in self._by_block(m, lanes, number):
             into = self.pending.get(key) or self.clocks.empty()
             self.pending[key] = self.clocks.release(mine, into)
+
+    def _is_of_all(self, m: Machine, instr: Instr, lanes: Lanes, number: int) -> bool:
+        """Whether every thread of the batch meets at this barrier, and nobody came before."""
+        return (
+            number >= 0
+            and lanes.size == m.everyone.n
+            and len(instr.operands) == 1
+            and "sync" in instr.mods
+            and not any(key[1] == number for key in self.pending)
+        )
 
     def bar_release(self, m: Machine, lanes: Lanes, block: int, barrier: int) -> None:
         gathered = self.pending.pop((block, barrier), None)
@@ -151,7 +166,7 @@ class Ordering(Observer):
     ) -> None:  # fmt: skip
         barriers = self.barriers
         if op == "flip":
-            for at in np.unique(index).tolist():
+            for at in dict.fromkeys(index.tolist()):
                 barriers.flip(at)
         elif op == "complete_tx":
             self._completed(instr, lanes, index, details["nbytes"])
@@ -178,7 +193,9 @@ class Ordering(Observer):
             self._tested(instr, lanes, index, details["done"])
 
     def _completed(self, instr: Instr | None, lanes: Lanes, index: np.ndarray, nbytes: Any) -> None:
-        amounts = np.broadcast_to(nbytes, index.size).tolist()
+        amounts = (
+            [nbytes] if isinstance(nbytes, int) else np.broadcast_to(nbytes, index.size).tolist()
+        )
         for at, amount in zip(index.tolist(), amounts, strict=True):
             self.barriers.landed(at, amount)
             found = self.barriers.at.get(at)

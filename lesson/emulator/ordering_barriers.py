@@ -63,6 +63,7 @@ class Barrier:
     passed: Shared
     is_live: bool = True
     is_published: bool = False
+    is_known_to_all: bool = False
     number: int = 0
     last: Phase | None = None
     dropped: int = 0
@@ -173,6 +174,10 @@ class Barriers:
             groups = [(at, np.flatnonzero(index == at)) for at in np.unique(index).tolist()]
         for at, part in groups:
             mine = lanes[part]
+            found = self.at.get(at)
+            if found is not None and found.is_known_to_all and found.is_live:
+                yield found, mine, part
+                continue
             found = self.usable(instr, int(mine[0]), at)
             if found is not None and mine.size > 1:
                 column = self.clocks.column[found.init_lane]
@@ -180,6 +185,8 @@ class Barriers:
                 strangers = mine[~know & (mine != found.init_lane)]
                 if strangers.size:
                     self.usable(instr, int(strangers[0]), at)
+                elif mine.size >= self.m.threads and self.m.cluster_nblocks == 1:
+                    found.is_known_to_all = True
             yield found, mine, part
 
     def arrive(
@@ -187,6 +194,7 @@ class Barriers:
         drop: bool,
     ) -> None:  # fmt: skip
         """Lanes arrive; what they know goes to whoever waits for this phase."""
+        parts: list[tuple[Barrier, Lanes]] = []
         for barrier, mine, part in self.by_barrier(instr, lanes, index):
             if barrier is None:
                 continue
@@ -210,8 +218,12 @@ class Barriers:
             self._touched(barrier)
             if drop:
                 barrier.dropped += total
-            if "relaxed" not in instr.mods:
-                barrier.pending = self.clocks.release(mine, barrier.pending)
+            parts.append((barrier, mine))
+        if parts and "relaxed" not in instr.mods:
+            pending = [barrier.pending for barrier, _ in parts]
+            released = self.clocks.release_all([mine for _, mine in parts], pending)
+            for (barrier, _), known in zip(parts, released, strict=True):
+                barrier.pending = known
 
     def _expect(self, barrier: Barrier, instr: Instr, mine: Lanes, nbytes: np.ndarray) -> None:
         phase = barrier.now
@@ -287,15 +299,15 @@ class Barriers:
 
     def waited(self, instr: Instr, lanes: Lanes, index: np.ndarray) -> None:
         """Waits that found their phase over: the lanes learn what those who arrived knew."""
+        parts, sources = [], []
         for barrier, mine, _ in self.by_barrier(instr, lanes, index):
             if barrier is None:
                 continue
-            if "relaxed" not in instr.mods:
-                know = self.clocks.know[self.clocks.row[mine], barrier.column]
-                if barrier.number and (know < barrier.number).any():
-                    source = self.clocks.padded(barrier.passed)
-                    source.know[barrier.column] = barrier.number
-                    self.clocks.acquire(mine, source)
+            if "relaxed" not in instr.mods and barrier.number:
+                source = self.clocks.padded(barrier.passed)
+                source.know[barrier.column] = barrier.number
+                parts.append(mine)
+                sources.append(source)
             lanes_here = mine.tolist()
             barrier.waits.update(dict.fromkeys(lanes_here, (instr, barrier.number, self.m.steps)))
             if not barrier.number:
@@ -303,6 +315,8 @@ class Barriers:
             elif self.trivial:
                 for lane in lanes_here:
                     self.trivial.pop(lane, None)
+        if parts:
+            self.clocks.acquire_all(parts, sources)
 
     def about(self, lane: int, column: int, stamp: int) -> dict[str, object]:
         """What a lane that meets the bytes of a copy knows of the copy's barrier."""

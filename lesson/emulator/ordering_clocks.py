@@ -150,23 +150,66 @@ class Clocks:
 
     def meet(self, lanes: Lanes, group: NDArray[np.int64], ngroups: int) -> None:
         """Lanes of each group (of one domain) learn all that the group knows."""
+        know, fenced = self._joined(lanes, group, ngroups)
         fresh = self._rows(ngroups)
+        self.know[fresh], self.fenced[fresh] = know, fenced
+        self.row[lanes] = fresh[group]
+        self.tick(lanes)
+
+    def _joined(
+        self, lanes: Lanes, group: NDArray[np.int64], ngroups: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """What each group knows together, the own clocks of its lanes included: a row a group."""
         rows = self.row[lanes]
         first = np.flatnonzero(np.diff(group, prepend=-1))
         if first.size == ngroups and (rows == rows[first][group]).all():
-            self.know[fresh] = self.know[rows[first]]
-            self.fenced[fresh] = self.fenced[rows[first]]
+            know, fenced = self.know[rows[first]], self.fenced[rows[first]]
         else:
             pairs = np.unique(group * np.int64(self.know.shape[0]) + rows)
             groups, pair_rows = np.divmod(pairs, self.know.shape[0])
             starts = np.flatnonzero(np.diff(groups, prepend=-1))
-            self.know[fresh] = np.maximum.reduceat(self.know[pair_rows], starts)
-            self.fenced[fresh] = np.maximum.reduceat(self.fenced[pair_rows], starts)
-        columns, to = self.column[lanes], fresh[group]
-        self.know[to, columns] = self.clock[lanes]
-        self.fenced[to, columns] = np.maximum(self.fenced[to, columns], self.own_fenced[lanes])
-        self.row[lanes] = to
+            know = np.maximum.reduceat(self.know[pair_rows], starts)
+            fenced = np.maximum.reduceat(self.fenced[pair_rows], starts)
+        columns = self.column[lanes]
+        know[group, columns] = self.clock[lanes]
+        fenced[group, columns] = np.maximum(fenced[group, columns], self.own_fenced[lanes])
+        return know, fenced
+
+    def release_all(self, parts: list[Lanes], into: list[Shared]) -> list[Shared]:
+        """`release` of several sets of lanes, each into a row of its own."""
+        if len(parts) == 1:
+            return [self.release(parts[0], into[0])]
+        lanes = np.concatenate(parts)
+        group = np.repeat(np.arange(len(parts)), [part.size for part in parts])
+        know, fenced = self._joined(lanes, group, len(parts))
         self.tick(lanes)
+        both = zip(map(self.padded, into), know, fenced, strict=True)
+        return [Shared(np.maximum(a.know, k), np.maximum(a.fenced, f)) for a, k, f in both]
+
+    def acquire_all(self, parts: list[Lanes], sources: list[Shared]) -> None:
+        """`acquire` of several sets of lanes, each from a row of its own."""
+        if len(parts) == 1:
+            self.acquire(parts[0], sources[0])
+            return
+        wide = [self.padded(source) for source in sources]
+        know, fenced = np.stack([w.know for w in wide]), np.stack([w.fenced for w in wide])
+        lanes = np.concatenate(parts)
+        sizes = [part.size for part in parts]
+        group = np.repeat(np.arange(len(parts)), sizes)
+        first = np.cumsum([0, *sizes[:-1]])
+        rows = self.row[lanes]
+        if not (rows == rows[first][group]).all():
+            for part, source in zip(parts, sources, strict=True):
+                self.acquire(part, source)
+            return
+        old = rows[first]
+        if (self.know[old] >= know).all() and (self.fenced[old] >= fenced).all():
+            return
+        fresh = self._rows(len(parts))
+        old = self.row[lanes[first]]
+        self.know[fresh] = np.maximum(self.know[old], know)
+        self.fenced[fresh] = np.maximum(self.fenced[old], fenced)
+        self.row[lanes] = fresh[group]
 
     def fence_async(self, lanes: Lanes) -> None:
         """fence.proxy.async: what each lane knows and wrote is published to the async proxy."""
