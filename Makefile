@@ -35,12 +35,13 @@ endif
 NBVAL = $(RUN) -m pytest -p no:xdist --nbval --nbval-sanitize-with tests/nbval_sanitize.cfg \
 	"$(NOTEBOOK)"
 
-.PHONY: help python lesson lab slides test gpu-test format clean distclean
+.PHONY: help python lesson lab slides bench test gpu-test format clean distclean
 
 help:
 	@echo "make lesson     run the lesson here: the round trip, and a page to read in out/"
 	@echo "make lab        open the lesson in JupyterLab"
 	@echo "make slides     write the lesson as slides, one page that needs no network, into out/"
+	@echo "make bench      measure the copies on a Hopper GPU; elsewhere, what an H200 said, drawn"
 	@echo "make test       lint, tests, and the notebook executed and compared with its outputs"
 	@echo "make gpu-test   what needs a Hopper GPU or a later one"
 	@echo "make format     format the Python code and mend what ruff can mend"
@@ -62,6 +63,10 @@ lab: python
 slides: python
 	@$(call set_up,notebook)
 	@$(RUN) -m lesson slides --out "$(OUT)" "$(NOTEBOOK)"
+
+bench: python
+	@$(call set_up,)
+	@$(RUN) -m lesson bench --out "$(OUT)"
 
 test: python
 	@$(call set_up,notebook$(comma)test)

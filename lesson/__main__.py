@@ -13,10 +13,10 @@ import re
 import sys
 from typing import NoReturn
 
-from lesson import __version__, check_command, get_notebook, info, run_lesson, slides
+from lesson import __version__, bench_command, check_command, get_notebook, info, run_lesson, slides
 from lesson.errors import LessonError
 
-COMMANDS = (run_lesson, slides, check_command, get_notebook, info)
+COMMANDS = (run_lesson, slides, check_command, bench_command, get_notebook, info)
 
 
 class Parser(argparse.ArgumentParser):

@@ -104,12 +104,24 @@ def to_cubin(ptx: Ptx, arch: str) -> bytes:
     For a driver that is older than NVRTC: it cannot translate NVRTC's PTX, and runs its machine
     code all the same, within one major version.
     """
+    return _cubin(ptx.source, ptx.source_name, ptx.first_line, ptx.options, arch)
+
+
+def source_to_cubin(
+    source: str, *, name: str, arch: str, macros: Mapping[str, str | int | None] | None = None
+) -> bytes:
+    """Machine code for one chip ("sm_90") in one compile, where nobody asks for the PTX."""
+    job = _job(source, name, 1, arch, macros or {}, "c++17", False)
+    return _cubin(job.source, job.name, job.first_line, job.options, arch)
+
+
+def _cubin(source: str, name: str, first_line: int, options: tuple[str, ...], arch: str) -> bytes:
     nvrtc, version = compile_nvrtc.load()
-    options = tuple(o for o in ptx.options if not o.startswith("--gpu-architecture="))
+    options = tuple(o for o in options if not o.startswith("--gpu-architecture="))
     job = _Job(
-        source=ptx.source,
-        name=ptx.source_name,
-        first_line=ptx.first_line,
+        source=source,
+        name=name,
+        first_line=first_line,
         options=(f"--gpu-architecture={arch}", *options),
         arch=arch,
     )

@@ -17,7 +17,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "lesson"
 # From the top down. A module imports from layers below its own, or from its own layer without a
 # circle. A module that fits no pattern stands where "*" is.
 LAYERS = {
-    "commands": "__main__ run_lesson slides get_notebook info check_command",
+    "commands": "__main__ run_lesson slides get_notebook info check_command bench_command",
     "the notebook's door": "helpers",
     "what helpers use": "*",
     "sources and answers": "snippets reference",
@@ -36,13 +36,13 @@ EMULATOR_LAYERS = {
 }
 # Where each heavy library may be imported, and never when the module itself is imported.
 HEAVY = {
-    "cupy": ["gpu*"],
+    "cupy": ["gpu*", "bench.*"],
     "cuda": ["compile*", "tensor_map*", "gpu*"],
     "nbclient": [],
     "nbconvert": [],
     "nbformat": [],
     "IPython": ["helpers", "listing", "map_report", "diagnosis*", "cards"],
-    "torch": [],
+    "torch": ["bench.*"],
     "numba": [],
 }
 

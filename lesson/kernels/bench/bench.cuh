@@ -19,7 +19,8 @@ typedef struct CUtensorMap_st CUtensorMap;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// Cache hints: what L2 should do with the lines of a copy. 0: nothing said. 1: evict first.
+// Cache hints: what L2 should do with the lines of a copy. 0: nothing said. 1: evict first. Of a thread's own store
+// also 2: leave no line in L1.
 #ifndef LOAD_HINT
 #define LOAD_HINT 0
 #endif
@@ -159,7 +160,52 @@ __device__ inline void wait_stores()
     asm volatile("cp.async.bulk.wait_group %0;" ::"n"(left) : "memory");
 }
 
+// ------------------------------------------------------------------------------------------------ linear copies
+
+__device__ inline void load_linear(void* dst, const void* src, u32 nbytes, u64* bar)
+{
+#if LOAD_HINT
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
+        " [%0], [%1], %2, [%3], %4;" ::"r"(shared_address(dst)),
+        "l"(src), "r"(nbytes), "r"(shared_address(bar)), "l"(evict_first())
+        : "memory");
+#else
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     shared_address(dst)),
+                 "l"(src), "r"(nbytes), "r"(shared_address(bar))
+                 : "memory");
+#endif
+}
+
+__device__ inline void store_linear(void* dst, const void* src, u32 nbytes)
+{
+#if STORE_HINT
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], %2, %3;" ::"l"(dst),
+                 "r"(shared_address(src)), "r"(nbytes), "l"(evict_first())
+                 : "memory");
+#else
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(dst), "r"(shared_address(src)),
+                 "r"(nbytes)
+                 : "memory");
+#endif
+}
+
 // ------------------------------------------------------------------------------------------------ arithmetic
+
+// One thread's own store of 16 bytes.
+__device__ inline void store_16(float4* to, float4 v)
+{
+#if STORE_HINT == 1
+    __stcs(to, v);
+#elif STORE_HINT == 2
+    asm volatile("st.global.L1::no_allocate.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
+                 : "memory");
+#else
+    *to = v;
+#endif
+}
 
 __device__ inline float4 plus_one(float4 v)
 {

@@ -33,11 +33,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             }
 #pragma unroll
             for (u32 u = 0; u < UNROLL; ++u) {
-#if STORE_HINT
-                __stcs(out + start + j + u * THREADS, plus_one(v[u]));
-#else
-                out[start + j + u * THREADS] = plus_one(v[u]);
-#endif
+                store_16(out + start + j + u * THREADS, plus_one(v[u]));
             }
         }
     }

@@ -58,11 +58,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll kUnroll
         for (u32 j = 0; j < kTileFloats / 4 / THREADS; ++j) {
             const float4 v = plus_one(tile[j * THREADS + threadIdx.x]);
-#if STORE_HINT
-            __stcs(to + j * THREADS + threadIdx.x, v);
-#else
-            to[j * THREADS + threadIdx.x] = v;
-#endif
+            store_16(to + j * THREADS + threadIdx.x, v);
         }
         sync_block();
         if (threadIdx.x == 0 && i + STAGES < count) {
