@@ -73,6 +73,46 @@ class Card:
         )
 
 
+@dataclass(frozen=True)
+class Score:
+    """A mistake, and what each judge said of it."""
+
+    mistake: str
+    chip: str
+    tools: str
+    lesson: str
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A table of mistakes and judges."""
+
+    scores: tuple[Score, ...]
+
+    def __str__(self) -> str:
+        lines = ["Who noticed:"]
+        for score in self.scores:
+            lines += _wrapped(score.mistake, "  ")
+            lines += _wrapped(score.chip, "      an H200            ")
+            lines += _wrapped(score.tools, "      compute-sanitizer  ")
+            lines += _wrapped(score.lesson, "      this lesson        ")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        heads = ("the mistake", "an H200", "compute-sanitizer", "this lesson")
+        head = "".join(f'<th scope="col" style="{_CELL}">{each}</th>' for each in heads)
+        rows = "\n".join(
+            "<tr>"
+            + "".join(f'<td style="{_CELL}">{html.escape(said)}</td>' for said in row)
+            + "</tr>"
+            for row in ((s.mistake, s.chip, s.tools, s.lesson) for s in self.scores)
+        )
+        return f"<figure>\n<table>\n<tr>{head}</tr>\n{rows}\n</table>\n</figure>"
+
+
 def _wrapped(text: str, first: str, indent: str | None = None) -> list[str]:
     rest = " " * len(first) if indent is None else indent
     return textwrap.wrap(

@@ -206,26 +206,15 @@ def _address(note: Note, scene: Scene, text: str) -> Finding:
             note,
             scene,
             "out-of-bounds",
-            f"The map describes more than its array: {_plain(what, scene)}.",
+            f"The map describes more than its array: {scene.named(what)}.",
             "Give the map the shape (x first) and the row strides (in bytes) of the array that it "
             "is made for.",
         )
     return _made(
-        note, scene, "out-of-bounds", f"An index runs out of its array: {_plain(what, scene)}.",
+        note, scene, "out-of-bounds", f"An index runs out of its array: {scene.named(what)}.",
         "Guard the access: only elements inside the matrix, and the loop to the last element, not "
         "past it.",
     )  # fmt: skip
-
-
-def _plain(what: str, scene: Scene) -> str:
-    """Parameter numbers as the names of the arguments."""
-
-    def named(match: re.Match[str]) -> str:
-        n = int(match[1])
-        arg = scene.case.args[n] if n < len(scene.case.args) else None
-        return arg if isinstance(arg, str) else f"argument {n}"
-
-    return re.sub(r"argument (\d+) \([^)]*\)", named, what)
 
 
 # -------------------------------------------------------------------------------- launch failure

@@ -127,6 +127,16 @@ class Scene:
         """The book-keeping of the barrier at a flat shared byte."""
         return self.observer.barriers.at.get(index) if self.m is not None else None
 
+    def named(self, text: str) -> str:
+        """A text with the parameters of the PTX under the names of the arguments."""
+
+        def name_of(match: re.Match[str]) -> str:
+            n = int(match[1])
+            arg = self.case.args[n] if n < len(self.case.args) else None
+            return arg if isinstance(arg, str) else f"argument {n}"
+
+        return re.sub(r"argument (\d+) \([^)]*\)", name_of, text)
+
     def thread_name(self, lane: int) -> str:
         """`thread 3`, by linear number."""
         return f"thread {lane % self.m.padded_threads}" if self.m is not None else "a thread"

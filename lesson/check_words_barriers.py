@@ -318,7 +318,7 @@ def several_blocks(note: Note, scene: Scene) -> Finding:
     return scene.finding(
         note, "written-by-several-blocks", scene.line_of(note.instr),
         f"Blocks {facts['other_block']} and {note.block} both write element {element} of "
-        f"{facts['array'] or 'an array'}"
+        f"{scene.named(facts['array']) or 'an array'}"
         + (", with different values" if facts["how"] == "differ" else "")
         + ": which one stays is chance.",
         "Check the index of the write: row * (width of the matrix) + column, with rows and columns "

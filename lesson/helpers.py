@@ -22,7 +22,7 @@ from lesson.tensor_map import check as broken_rules
 if TYPE_CHECKING:
     import numpy as np
 
-    from lesson.cards import Card
+    from lesson.cards import Card, Scores
     from lesson.exercises import Exercise
     from lesson.figure_style import Picture
     from lesson.findings import Report
@@ -60,6 +60,7 @@ __all__ = [
     "verdict",
     "what_happens",
     "where_am_i",
+    "who_noticed",
 ]
 
 
@@ -220,20 +221,27 @@ def what_happens(kernel: TileKernel, schedule: str = "eager") -> None:
 
 
 def diagnose(
-    kernel: TileKernel,
+    kernel: TileKernel | None = None,
     *,
     tensor_map: TensorMap | None = None,
     grid: Grid | None = None,
     like: str | None = None,
 ) -> Card:
-    """What is wrong with an edited kernel, and why: the bits under every schedule, and the finding.
+    """What is wrong with a kernel or its map: the bits under every schedule, and the finding.
 
     `like`: the name of a recorded kernel with the same mistake, to read what an H200 and
     compute-sanitizer said of it. Runs in the emulator, on either target.
     """
     from lesson import mistakes
 
-    return mistakes.diagnose(kernel, tensor_map, grid, like)
+    return mistakes.diagnose(kernel or TileKernel(), tensor_map, grid, like)
+
+
+def who_noticed() -> Scores:
+    """The recorded mistakes in a table: an H200, compute-sanitizer, and what you found so far."""
+    from lesson import mistakes
+
+    return mistakes.who_noticed()
 
 
 def exercise(name: str) -> Exercise:

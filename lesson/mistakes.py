@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from lesson import targets
-from lesson.cards import Card, Row
+from lesson.cards import Card, Row, Score, Scores
 from lesson.check import check_case
 from lesson.check_case import Case
 from lesson.errors import LessonError
@@ -27,6 +27,7 @@ from lesson.tensor_map import TensorMap
 
 PATH = Path(__file__).parent / "kernels" / "evidence" / "mistakes.json"
 HEADING = "What each judge says:"
+NOT_TRIED = "not tried yet"
 WHEN = {"eager": "at once", "late": "as late as they can", "random": "at random times"}
 ERRORS = {
     "CUDA_ERROR_ILLEGAL_INSTRUCTION": "illegal instruction",
@@ -74,6 +75,10 @@ def recorded() -> dict[str, Recorded]:
     return {case["case"]: Recorded(**case) for case in data["cases"]}
 
 
+# What this session's kernels were found to be, by the recorded case that they are like.
+_tried: dict[str, str] = {}
+
+
 def diagnose(
     kernel: TileKernel, tensor_map: TensorMap | None, grid: targets.Grid | None, like: str | None
 ) -> Card:
@@ -86,10 +91,21 @@ def diagnose(
     report = check_kernel(kernel, tensor_map, grid)
     rows = [Row("the bits here", bits(report.outcomes, targets.new_matrix().size))]
     if like is not None:
+        _tried[like] = report.findings[0].kind if report.findings else "nothing found"
         case = recorded()[like]
         rows += [Row("an H200", case.on_the_chip), Row("compute-sanitizer", case.by_the_tools)]
     rows += _findings(report)
     return Card(HEADING, tuple(rows), report.ok)
+
+
+def who_noticed() -> Scores:
+    """All recorded mistakes in a table, with what was found in this session."""
+    return Scores(
+        tuple(
+            Score(case.says, case.on_the_chip, case.by_the_tools, _tried.get(name, NOT_TRIED))
+            for name, case in recorded().items()
+        )
+    )
 
 
 def check_kernel(
