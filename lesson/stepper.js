@@ -48,22 +48,22 @@
   }
 
   function tilePanel(panels, name) {
-    const panel = element(panels, "div", { class: "panel" });
-    element(panel, "p", { class: "name" }, name);
+    const panel = element(panels, "div", { class: "tma-panel" });
+    element(panel, "p", { class: "tma-name" }, name);
     const svg = element(panel, "svg", { "aria-hidden": "true" });
     const says = element(panel, "p");
     return { svg: svg, says: says };
   }
 
   function count(panel, name) {
-    const line = element(panel, "div", { class: "count" });
+    const line = element(panel, "div", { class: "tma-count" });
     element(line, "span", {}, name);
     return element(line, "b");
   }
 
   function gauge(panel, name) {
     const number = count(panel, name);
-    const bar = element(element(panel, "div", { class: "gauge" }), "div");
+    const bar = element(element(panel, "div", { class: "tma-gauge" }), "div");
     return function (value, most) {
       number.textContent = value === null ? "–" : value;
       bar.style.width = `${most ? (100 * Math.abs(value || 0)) / most : 0}%`;
@@ -75,7 +75,7 @@
     const pitch = (LANES_WIDTH - NAME_WIDTH) / data.steps.length;
     const height = data.lanes.length * LANE_HEIGHT;
     const svg = element(parent, "svg", {
-      class: "lanes", viewBox: `0 0 ${LANES_WIDTH} ${height}`, "aria-hidden": "true",
+      class: "tma-lanes", viewBox: `0 0 ${LANES_WIDTH} ${height}`, "aria-hidden": "true",
     });
     const cursor = rect(svg, 0, 0, pitch, height, "var(--peach)");
     data.lanes.forEach(function (name, lane) {
@@ -111,7 +111,7 @@
     const first = Math.max(0, Math.min(at - CONTEXT_LINES, data.lines.length - 2 * CONTEXT_LINES - 1));
     data.lines.slice(first, first + 2 * CONTEXT_LINES + 1).forEach(function (line, i) {
       const isNow = first + i === at;
-      const row = element(pre, "div", isNow ? { class: "now", "aria-current": "step" } : {});
+      const row = element(pre, "div", isNow ? { class: "tma-now", "aria-current": "step" } : {});
       row.textContent = `${String(line[0]).padStart(4)}  ${line[1]}`;
     });
   }
@@ -121,24 +121,24 @@
     const last = data.steps.length - 1;
     const total = data.tile[0] * data.tile[1];
     const box = element(root, "div", { role: "group", "aria-label": data.title });
-    element(box, "p", { class: "title" }, data.title);
-    const says = element(box, "p", { class: "says", "aria-live": "polite" });
-    const controls = element(box, "div", { class: "controls" });
+    element(box, "p", { class: "tma-title" }, data.title);
+    const says = element(box, "p", { class: "tma-says", "aria-live": "polite" });
+    const controls = element(box, "div", { class: "tma-controls" });
     const back = element(controls, "button", { type: "button" }, "Back");
     const slider = element(controls, "input", {
       type: "range", min: 0, max: last, step: 1, value: 0, "aria-label": "Step of the timeline",
     });
     const next = element(controls, "button", { type: "button" }, "Next");
     const moveCursor = lanes(box, data, show);
-    const panels = element(box, "div", { class: "panels" });
-    const shared = tilePanel(panels, "In shared memory");
-    const output = tilePanel(panels, "In the output");
-    const counts = element(panels, "div", { class: "panel counts" });
-    element(counts, "p", { class: "name" }, "The mbarrier");
+    const panels = element(box, "div", { class: "tma-panels" });
+    const shared = tilePanel(panels, "Shared memory");
+    const output = tilePanel(panels, "Output");
+    const counts = element(panels, "div", { class: "tma-panel tma-counts" });
+    element(counts, "p", { class: "tma-name" }, "The mbarrier");
     const phase = count(counts, "phase");
     const arrivals = gauge(counts, "missing arrivals");
     const bytes = gauge(counts, "missing bytes");
-    const code = element(box, "pre", { class: "code", "aria-label": "Source line of this step" });
+    const code = element(box, "pre", { class: "tma-code", "aria-label": "Source line of this step" });
 
     function show(at) {
       const step = data.steps[at];
