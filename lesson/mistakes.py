@@ -9,7 +9,7 @@ recording: `kernels/evidence/mistakes.json`, extracted from that of the whole ba
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -60,12 +60,12 @@ class Recorded:
     @property
     def by_the_tools(self) -> str:
         """What the four tools said, those with one answer together."""
-        said = _by_answer(
-            (tool, f'"{text}"' if text else "nothing") for tool, text in self.tools.items()
-        )
-        if len(said) == 1:
-            return f"all {len(self.tools)} tools: {next(iter(said))}"
-        return "; ".join(f"{', '.join(tools)}: {what}" for what, tools in said.items())
+        said = _by_answer((tool, text) for tool, text in self.tools.items())
+        silent = said.pop("", [])
+        words = [f'{", ".join(tools)}: "{text}"' for text, tools in said.items()]
+        if not words:
+            return f"all {len(silent)} tools: nothing"
+        return "; ".join([*words, "the others: nothing"] if silent else words)
 
 
 @cache
@@ -130,19 +130,20 @@ def check_kernel(
     return check_case(case)
 
 
-def bits(outcomes: Iterable[Outcome], elements: int) -> str:
+def bits(outcomes: Sequence[Outcome], elements: int) -> str:
     """What became of the runs, in words: one answer, or one a schedule."""
+    counts = sorted({each.wrong_elements for each in outcomes if each.outcome == "wrong"})
+    wrong = " to ".join(map(str, dict.fromkeys([counts[0], counts[-1]]))) if counts else ""
     said = _by_answer(
-        (WHEN.get(each.where, each.where),
-         _words(each.outcome, each.says, each.wrong_elements, elements))
+        (WHEN.get(each.where, each.where), _words(each.outcome, each.says, wrong, elements))
         for each in outcomes
-    )  # fmt: skip
+    )
     if len(said) == 1:
         return next(iter(said))
     return "; ".join(f"{what} (copies land {' or '.join(when)})" for what, when in said.items())
 
 
-def _words(outcome: str, error: str, wrong: int, elements: int) -> str:
+def _words(outcome: str, error: str, wrong: int | str, elements: int) -> str:
     if outcome == "wrong":
         return f"{wrong} of {elements} elements wrong, no error"
     return {"ok": ALL_RIGHT, "error": ERRORS.get(error, error), "limit": "no end"}.get(
