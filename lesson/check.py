@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -155,7 +156,10 @@ def check_case(
         return Report(case.name, tuple(refused), (), (outcome,))
     compiled = ptx
     if compiled is None and not case.is_ptx:
-        compiled = compiler.to_ptx(case.source, name=case.name, first_line=first_line)
+        folder = str(Path(case.path).resolve().parent) if case.path else None
+        compiled = compiler.to_ptx(
+            case.source, name=case.name, first_line=first_line, folder=folder
+        )
     text = case.source if compiled is None else compiled.text
     no_opt_in = opt_in(case, nothing)
     if no_opt_in is not None:

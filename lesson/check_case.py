@@ -3,7 +3,7 @@ file.
 
 A file may describe itself in head comments, `// key: value`: `map` and `omap` (JSON: what differs
 from the default tensor map), `launch` (grid, block, dynamic_smem in bytes, opt_in, cluster), `out`
-(prefill, elems, width), `args` (JSON list of names or numbers), `expect` (add1, in-plus-prefill).
+(prefill, elems, width), `args` (JSON list of names or numbers), `expect` (add1, in-plus-prefill, transposed).
 `case`, `says`, `verdict`, `class`, `twin` and `note` are for readers and are not looked at. The
 input is elems floats 0, 1, 2, ...
 """
@@ -28,7 +28,7 @@ MAP = {
 }  # fmt: skip
 LAUNCH = {"grid": [4, 4], "block": 256, "dynamic_smem": 0, "opt_in": True, "cluster": None}
 OUT = {"prefill": 0.0, "elems": 65536, "width": 256}
-EXPECTED = ("add1", "in-plus-prefill")
+EXPECTED = ("add1", "in-plus-prefill", "transposed")
 USED = ("map", "omap", "launch", "out", "args", "expect")
 FOR_READERS = ("case", "says", "verdict", "class", "twin", "note")
 _HEAD = re.compile(r"//\s*([a-z]+):\s*(.*)$")
@@ -183,7 +183,11 @@ def from_head(source: str, name: str, path: str, extra_map: str | None = None) -
             f"expect must be one of {', '.join(EXPECTED)}, got {expect!r}. {name} line "
             f"{head.line('expect')}."
         )
-    right = before + np.float32(1) if expect == "add1" else before + prefill
+    right = {
+        "add1": lambda: before + np.float32(1),
+        "in-plus-prefill": lambda: before + prefill,
+        "transposed": lambda: before.reshape(-1, int(out["width"])).T.ravel(),
+    }[expect]()
     args = tuple(json.loads(head.values.get("args", '["map", "out"]')))
     unknown = [arg for arg in args if isinstance(arg, str) and arg not in {**arrays, **maps}]
     if unknown:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import ModuleType
 
@@ -59,6 +59,7 @@ class _Job:
     first_line: int
     options: tuple[str, ...]
     arch: str
+    folder: str = ""
 
 
 def to_ptx(
@@ -70,14 +71,18 @@ def to_ptx(
     macros: Mapping[str, str | int | None] | None = None,
     std: str = "c++17",
     debug: bool = False,
+    folder: str | None = None,
 ) -> Ptx:
     """Compiles CUDA C++ for a virtual architecture such as "compute_90" (or "sm_90", "90a").
 
     `name` and `first_line` say what errors and PTX lines call the text's first line: a notebook
     cell passes its own. `macros` are defined first (None: as nothing). `debug` is nvcc's -G.
+    `folder` is where an #include "..." of the text is looked for.
     Raises CompileError with NVRTC's log. A second call with the same text costs nothing.
     """
-    job = _job(source, name, first_line, arch, macros or {}, std, debug)
+    job = replace(
+        _job(source, name, first_line, arch, macros or {}, std, debug), folder=folder or ""
+    )
     try:
         nvrtc, version = compile_nvrtc.load()
     except CompileError as no_nvrtc:
@@ -143,7 +148,11 @@ def nvrtc_version() -> Version:
 
 
 def _is_plain(job: _Job) -> bool:
-    return job.first_line == 1 and job.options == _options(job.arch, {}, "c++17", False)
+    return (
+        job.first_line == 1
+        and not job.folder
+        and job.options == _options(job.arch, {}, "c++17", False)
+    )
 
 
 def _job(
@@ -229,7 +238,8 @@ def _attempts(
     source = job.source
     if job.first_line > 1:
         source = f'#line {job.first_line} "{job.name}"\n{source}'
-    options = [*job.options, *(f"--include-path={each}" for each in headers.include_dirs)]
+    folders = [*filter(None, [job.folder]), *headers.include_dirs]
+    options = [*job.options, *(f"--include-path={each}" for each in folders)]
     first_log = ""
     for prelude in (False, True) if own_map else (True,):
         image, log = compile_nvrtc.run(nvrtc, source, job.name, options, prelude=prelude)
@@ -242,7 +252,7 @@ def _attempts(
 def _portable(ptx: str, job: _Job, headers: Headers) -> str:
     """PTX whose `.file` paths do not depend on the machine: header names, and the source's name."""
     names = {job.name, *(name for name, _ in places(job.source, job.name, job.first_line))}
-    roots = [f"{each}/" for each in headers.include_dirs]
+    roots = [f"{each}/" for each in (*headers.include_dirs, *filter(None, [job.folder]))]
 
     def shorten(match: re.Match[str]) -> str:
         path = match[2]

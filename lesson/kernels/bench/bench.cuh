@@ -6,14 +6,14 @@
 // Macros choose among variants; each has a default, so that every file compiles as it is.
 #pragma once
 
-#if defined(__CUDACC_RTC__)
+#if !defined(__CUDACC_RTC__)
+#include <cuda.h>
+#elif !defined(__cuda_cuda_h__)
 // cuda.h cannot be had under NVRTC. libcu++ forward-declares the type under this very name.
 struct alignas(64) CUtensorMap_st {
     unsigned long long opaque[16];
 };
 typedef struct CUtensorMap_st CUtensorMap;
-#else
-#include <cuda.h>
 #endif
 
 typedef unsigned int u32;

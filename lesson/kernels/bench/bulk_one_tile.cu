@@ -1,3 +1,9 @@
+// case: bulk-one-tile
+// says: one tile a block, fetched as bytes that lie in one piece: no map
+// launch: {"grid": [32], "block": 256}
+// args: ["in", "out"]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // One tile a block, without a map: a tile that lies in one piece needs only an address and a number of bytes.
 

@@ -1,3 +1,9 @@
+// case: cp-async
+// says: each thread brings 16 bytes at a time to shared memory, past its registers, a tile ahead
+// launch: {"grid": [5], "block": 256, "dynamic_smem": 32768}
+// args: ["in", "out", 16]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // The asynchronous copies of the generation before, cp.async: every thread computes an address for every 16 bytes, but
 // they go to shared memory past the registers, STAGES tiles ahead.

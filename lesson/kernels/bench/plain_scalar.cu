@@ -1,3 +1,9 @@
+// case: plain-scalar
+// says: each thread loads 4 bytes at a time, adds 1 and stores them
+// launch: {"grid": [8], "block": 256}
+// args: ["in", "out", 16]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // Plain loads of 4 bytes: every thread computes its addresses, and holds UNROLL loads in registers at a time.
 

@@ -1,3 +1,9 @@
+// case: plain-tile
+// says: the lesson's tiles, with plain loads and a test of every element against the matrix's end
+// launch: {"grid": [4, 4], "block": 256}
+// args: ["in", "out", 256, 256]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // The tiles of tma_one_tile.cu with plain loads: every thread computes where its elements lie and whether they lie in
 // the matrix at all. UNIT floats at a time: 4 needs rows of a multiple of 4 floats, 1 takes any.

@@ -1,3 +1,9 @@
+// case: plain-vector
+// says: each thread loads 16 bytes at a time, adds 1 and stores them
+// launch: {"grid": [8], "block": 256}
+// args: ["in", "out", 16]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // Plain loads of 16 bytes: as plain_scalar.cu, with a quarter of the instructions.
 

@@ -1,3 +1,10 @@
+// case: tma-one-tile
+// says: one tile a block: one thread asks, all wait, add 1 and store
+// map: {}
+// launch: {"grid": [4, 4], "block": 256}
+// args: ["map", "out", 256, 256]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // One tile a block, as in the lesson's own kernel: ask, wait, add 1, store. Nothing in a block overlaps; the blocks of
 // a multiprocessor overlap one another, and the hardware hands them out as multiprocessors get free.

@@ -1,3 +1,10 @@
+// case: tma-ring
+// says: a ring of tiles on their way in; threads store
+// map: {"box": [256, 16]}
+// launch: {"grid": [3], "block": 128, "dynamic_smem": 65664}
+// args: ["map", "out", 16, 0]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // A ring of stages in shared memory that the engine keeps full; the threads add 1 on the way from a stage to their own
 // stores. The tile that a stage held has left it when the last thread has read it: then it is filled again.

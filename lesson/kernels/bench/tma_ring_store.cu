@@ -1,3 +1,11 @@
+// case: tma-ring-store
+// says: a ring of tiles on their way in and out; threads only add
+// map: {"box": [256, 16]}
+// omap: {"target": "out", "box": [256, 16]}
+// launch: {"grid": [3], "block": 128, "dynamic_smem": 65664}
+// args: ["map", "omap", 16, 0]
+// expect: add1
+
 // SPDX-License-Identifier: MIT
 // A ring of stages in shared memory, and the engine at both ends: it brings a tile, the threads add 1 where the tile
 // lies, and it takes the tile away. No element of global memory has its address computed by a thread.

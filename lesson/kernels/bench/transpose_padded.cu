@@ -1,3 +1,9 @@
+// case: transpose-padded
+// says: a transpose through shared memory with padded rows
+// launch: {"grid": [8, 8], "block": 256}
+// args: ["in", "out", 256, 256]
+// expect: transposed
+
 // SPDX-License-Identifier: MIT
 // The transpose of the textbooks: a tile goes through shared memory whose rows are one float longer than the tile's,
 // so that a column lies in 32 different banks.

@@ -1,3 +1,11 @@
+// case: transpose-tma
+// says: a transpose with swizzled tiles, the engine at both ends
+// map: {"gdim": [32, 256, 8], "gstrides": [1024, 128], "box": [32, 64, 2], "swizzle": "128B"}
+// omap: {"target": "out", "gdim": [32, 256, 8], "gstrides": [1024, 128], "box": [32, 64, 2], "swizzle": "128B"}
+// launch: {"grid": [16], "block": 256, "dynamic_smem": 17408}
+// args: ["map", "omap", 4, 4]
+// expect: transposed
+
 // SPDX-License-Identifier: MIT
 // A transpose with the engine at both ends. A tile of TILE x TILE floats lies in shared memory as TILE / 32 columns of
 // boxes, each 32 floats (128 bytes) wide; a box dimension of its own counts them, so that one instruction fetches all.
