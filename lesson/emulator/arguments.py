@@ -97,6 +97,8 @@ class Arguments:
     def copy_out(self, memory: GlobalMemory) -> None:
         """The arena to the arrays; one that may not be written must not have changed."""
         for each in self.held.values():
+            if not each.segment.is_written:
+                continue
             now = memory.bytes_of(each.segment)
             if each.data.flags.writeable:
                 each.data[:] = now

@@ -130,6 +130,8 @@ def _issue(
     # A store writes whole units of 16 bytes: the last one may end in the gap behind the array.
     stop_at = segment.start + multiple_above(segment.nbytes, tma.UNIT_NBYTES)
     tensor = m.memory.buffer.u8[segment.start : stop_at]
+    if kind != "load":
+        segment.is_written = True
     nbytes = tma.box_nbytes(tmap)
     stop = start + nbytes
     if m.observers:

@@ -89,6 +89,8 @@ def launch(
     run.schedule, run.seed = schedule, seed
     with np.errstate(all="ignore"):
         run.all(batch_blocks)
+    if not observers:
+        run.m.release()
     trace = next((each for each in observers if isinstance(each, Trace)), None)
     seconds, lanes = time.perf_counter() - parsed, shape.nblocks * shape.threads
     return Result(run.m.steps, lanes, seconds, parsed - start, run.copies, run.batches, trace)

@@ -148,6 +148,15 @@ class Machine:
         self.local = Buffer(np.zeros(32, np.uint8))
         self.local_row = np.zeros(1, np.int64)
 
+    def release(self) -> None:
+        """Give the large arrays back. Machine, scheduler and instructions refer to one another, so
+        they would wait for the garbage collector, and launches would pile up until then.
+        """
+        self.memory.buffer = self.shared = self.local = Buffer(np.zeros(32, np.uint8))
+        self.frames.clear()
+        self.reaches.clear()
+        self._specials.clear()
+
     def _begin_shared(self) -> None:
         """Poisoned shared memory, and what turns its addresses into indices."""
         self.shared = Buffer(np.full(self.nblocks * self.shared_stride, POISON, np.uint8))

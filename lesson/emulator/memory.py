@@ -55,13 +55,17 @@ class Buffer:
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """One allocation: arena bytes [start, start + nbytes). `space`: global, const or param."""
+    """One allocation: arena bytes [start, start + nbytes). `space`: global, const or param.
+
+    `is_written`: whether the kernel may have changed it, so that it has to be copied back.
+    """
 
     start: int
     nbytes: int
     name: str
     space: str
     is_writable: bool
+    is_written: bool = False
 
     @property
     def address(self) -> int:
@@ -155,8 +159,10 @@ def global_place(
     for _ in range(2):
         segment, offset = memory.last, addr - memory.base
         if int(np.maximum.reduce(offset)) <= segment.nbytes - nbytes:
-            if is_write and not segment.is_writable:
-                break
+            if is_write:
+                if not segment.is_writable:
+                    break
+                segment.is_written = True
             _aligned(m, instr, offset, nbytes, act, addr)
             return Place(memory.buffer, offset.view(np.int64) + segment.start, segment.space)
         found = memory.segment_of(int(addr[0]) - GLOBAL_BASE)
@@ -190,6 +196,8 @@ def _search(
             m.lane_of(act, first),
             "Check the index against the bounds of the array.",
         )
+    for number in np.unique(at).tolist() if is_write else ():
+        memory.segments[number].is_written = True
     segment = memory.segments[int(at[0])]
     memory.remember(segment)
     return Place(memory.buffer, index, segment.space)

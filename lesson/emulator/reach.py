@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lesson.emulator.lanes import Mask
-from lesson.emulator.memory import Index, Place
+from lesson.emulator.memory import Index, Place, Segment
 from lesson.emulator.ptx import Addr, Operand, Reg
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Reach:
         "misses",
         "moved",
         "offset",
+        "segment",
         "shape",
         "shifted",
         "strides",
@@ -84,6 +85,7 @@ class Reach:
         self.offset = offset
         self.moved = self.misses = 0
         self.is_ready = False
+        self.segment: Segment | None = None
 
     def prepare(self, m: Machine) -> bool:
         """Bounds, alignment and pattern of the lanes; False where there are none for all."""
@@ -93,6 +95,7 @@ class Reach:
             segment = m.memory.segment_of(low)
             if segment is None or high >= segment.start + segment.nbytes:
                 return False
+            self.segment = segment
             room, self.is_writable = segment.start + segment.nbytes, segment.is_writable
             self.low, self.limit = segment.start - low, room - high
         else:
@@ -175,8 +178,11 @@ def reached(
     offset = spot.offset - reach.offset + reach.moved
     if not reach.low <= offset <= reach.limit - nbytes or (reach.bits | offset) & (nbytes - 1):
         return None
-    if is_write and not reach.is_writable:
-        return None
+    if is_write:
+        if not reach.is_writable:
+            return None
+        if reach.segment is not None:
+            reach.segment.is_written = True
     reach.at = reach.first + offset
     return reach
 
