@@ -3,9 +3,9 @@ file.
 
 A file may describe itself in head comments, `// key: value`: `map` and `omap` (JSON: what differs
 from the default tensor map), `launch` (grid, block, dynamic_smem in bytes, opt_in, cluster), `out`
-(prefill, elems, width), `args` (JSON list of names or numbers), `expect` (add1, in-plus-prefill, transposed).
-`case`, `says`, `verdict`, `class`, `twin` and `note` are for readers and are not looked at. The
-input is elems floats 0, 1, 2, ...
+(prefill, elems, width), `args` (JSON list of names or numbers), `expect` (add1, in-plus-prefill,
+transposed). `case`, `says`, `verdict`, `class`, `twin` and `note` are for readers and are not
+looked at. The input is elems floats 0, 1, 2, ...
 """
 
 from __future__ import annotations
@@ -183,11 +183,9 @@ def from_head(source: str, name: str, path: str, extra_map: str | None = None) -
             f"expect must be one of {', '.join(EXPECTED)}, got {expect!r}. {name} line "
             f"{head.line('expect')}."
         )
-    right = {
-        "add1": lambda: before + np.float32(1),
-        "in-plus-prefill": lambda: before + prefill,
-        "transposed": lambda: before.reshape(-1, int(out["width"])).T.ravel(),
-    }[expect]()
+    right = before + (prefill if expect == "in-plus-prefill" else np.float32(1))
+    if expect == "transposed":
+        right = before.reshape(-1, int(out["width"])).T.ravel()
     args = tuple(json.loads(head.values.get("args", '["map", "out"]')))
     unknown = [arg for arg in args if isinstance(arg, str) and arg not in {**arrays, **maps}]
     if unknown:

@@ -1,6 +1,6 @@
 """Machine code for variants, many at a time, in processes of their own.
 
-The pool must be made before CUDA is used in this process: the children are forks of it.
+The children are started afresh, not forked, so that CUDA may be in use here already.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Builder:
         self.arch = arch
         self.images: dict[Key, bytes | str] = {}
         count = processes or max(1, (os.cpu_count() or 2) - 2)
-        fork = "fork" in multiprocessing.get_all_start_methods() and count > 1
-        self._pool: Pool | None = multiprocessing.get_context("fork").Pool(count) if fork else None
+        fresh = multiprocessing.get_context("spawn")
+        self._pool: Pool | None = fresh.Pool(count) if count > 1 else None
 
     def build(self, wanted: Iterable[Variant]) -> None:
         """Compiles what is not compiled yet. A refusal is kept, for `image` to raise."""

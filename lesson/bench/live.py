@@ -29,7 +29,6 @@ def run(
     `keep` gets the record after each section: a run that is cut short has not been for nothing.
     """
     device = gpu.require(gpu_status.status())
-    # Its processes are forks of this one, so they come before CUDA.
     builder = Builder(f"sm_{device.capability[0]}{device.capability[1]}")
     try:
         _room()
