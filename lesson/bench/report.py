@@ -65,6 +65,9 @@ def _sweep(record: Record) -> str:
     ]
     for name in record["sweep"]["families"]:
         found = summary.points(record, name)
+        if not found:
+            lines.append(f"  WRONG         {name}")
+            continue
         best = max(s.median for s in found.values())
         lines.append(f"  {found[32, 1].median:.3f}  {best:.3f}  {name}")
     return "\n".join(lines)
