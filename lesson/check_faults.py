@@ -54,7 +54,7 @@ def _misaligned(note: Note, scene: Scene, text: str) -> Finding:
     found = re.search(r"must be a multiple of (\d+) bytes, got (0x[0-9a-f]+)", text)
     unit, address = (int(found[1]), int(found[2], 16)) if found else (0, 0)
     name = note.instr.name if note.instr else ""
-    is_copy = name.startswith(("cp.async.bulk", "cp.reduce"))
+    is_copy = name.startswith(("cp.async.bulk", "cp.reduce")) and address < 1 << 32
     is_barrier = name.startswith("mbarrier") or (is_copy and unit == 8)
     line = scene.line_of(note.instr)
     if is_barrier or is_copy:
@@ -78,7 +78,7 @@ def _misaligned(note: Note, scene: Scene, text: str) -> Finding:
         )  # fmt: skip
     return _made(
         note, scene, "misaligned-address",
-        f"An access of {unit} bytes must start at a multiple of {unit}, and this one starts at "
+        f"This access must start at a multiple of {unit} bytes, and it starts at "
         f"{address:#x}.",
         "Align the variable (alignas), or access it in smaller pieces.",
         address=f"{address:#x}",

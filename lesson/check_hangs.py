@@ -15,6 +15,7 @@ from lesson.check_words import WORDS
 from lesson.emulator.ordering_barriers import Barrier
 from lesson.emulator.ordering_notes import Note
 from lesson.emulator.progress import Wait
+from lesson.emulator.ptx import Instr
 from lesson.errors import Hang
 from lesson.findings import Finding
 
@@ -28,6 +29,9 @@ def explain_hang(error: Hang, scene: Scene) -> Finding:
     mine = [wait for wait in waits if wait.block == first]
     on_barriers = [wait for wait in mine if wait.kind == "mbarrier"]
     others = [wait for wait in mine if wait.kind in ("bar", "cluster", "warp")]
+    lonely = _nobody_arrives(on_barriers, scene)
+    if lonely is not None:
+        return lonely
     for wait in sorted(on_barriers, key=_is_spinning):
         found = _mbarrier(wait, mine, scene)
         if found is not None:
@@ -42,6 +46,35 @@ def explain_hang(error: Hang, scene: Scene) -> Finding:
         "Check what the loop waits for, and who should bring it about.",
         _who(mine, scene), scene.place(spin.instr, "here"),
     )  # fmt: skip
+
+
+def _nobody_arrives(waits: list[Wait], scene: Scene) -> Finding | None:
+    """A barrier that nobody has ever arrived at, while copies complete on another one."""
+    barriers = [scene.barrier(int(np.atleast_1d(wait.detail["index"])[0])) for wait in waits]
+    if not any(b is not None and b.number and b.copies_ever for b in barriers):
+        return None
+    for wait, barrier in zip(waits, barriers, strict=True):
+        if barrier is None or barrier.number or barrier.copies_ever or barrier.now.arrivals:
+            continue
+        name = scene.at(barrier.index)
+        read = _last_read(scene)
+        return scene.finding(
+            _note("hang", wait), "arrivals-missing", scene.line_of(read or wait.instr),
+            f"{len(wait.lanes)} threads wait for {name}, and nobody has ever arrived at it "
+            f"(it wants {barrier.count} arrivals a phase).",
+            "Let every reader arrive at it behind its last read of the buffer.",
+            {"barrier": name, "arrivals": 0, "of": barrier.count, **_who(waits, scene)},
+            scene.place(read, "the read behind which an arrival belongs") + scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait"),
+        )  # fmt: skip
+    return None
+
+
+def _last_read(scene: Scene) -> Instr | None:
+    """What read the bytes of the first copy."""
+    shadow, copies = scene.observer.shadow, scene.observer.copies
+    if not copies or not shadow.readers.flush():
+        return None
+    return shadow.instrs[int(shadow.readers.instr[copies[0].smem_start >> shadow.shift])]
 
 
 def _is_spinning(wait: Wait) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 from lesson.check_scene import Scene
 from lesson.check_tiles import GUESSES, Tile, write_line
 from lesson.emulator.observe import Copy
+from lesson.emulator.windows import SHARED_FIRST
 from lesson.findings import Finding, Place
 from lesson.map_doctor import explain
 
@@ -34,7 +35,7 @@ def explain_output(name: str, got: np.ndarray, want: np.ndarray, scene: Scene) -
         return []
     owner = _owners(name, scene)
     width = scene.case.width or want.size
-    for early in (_suspicious_map(scene), _outside(scene)):
+    for early in (_suspicious_map(scene), _outside(scene), _unaligned_swizzle(scene)):
         if early is not None:
             return [early]
     tiles = _tiles(got, want, wrong, owner, width, scene)
@@ -166,6 +167,32 @@ def _outside(scene: Scene) -> Finding | None:
             "height}.",
             {"coordinates": copy.coords, "tensor": " x ".join(map(str, tmap.dims)), "box": b},
             scene.place(copy.instr, "the copy"),
+        )  # fmt: skip
+    return None
+
+
+def _unaligned_swizzle(scene: Scene) -> Finding | None:
+    """A swizzle pattern repeats every 8 rows of its span, counted from address 0."""
+    for copy in scene.observer.copies:
+        if copy.tmap is None or copy.tmap.swizzle.value == "NONE" or scene.m is None:
+            continue
+        period = 8 * int(copy.tmap.swizzle.value.removesuffix("B").split("_")[0])
+        address = SHARED_FIRST + copy.smem_start % scene.m.shared_stride
+        if not address % period:
+            continue
+        found = scene.variable(copy.smem_start)
+        name = found[0] if found else "the tile"
+        line = scene.find_line(rf"\*\s*(?:const\s+)?\w+\s*=[^=].*\b{name}\b")
+        return scene.finding(
+            None, "swizzle-misaligned", line or scene.line_of(copy.instr),
+            f"The tile starts at shared address {address:#x}, no multiple of {period}: the pattern "
+            "of "
+            f"the {copy.tmap.swizzle.value} swizzle goes by the address, so it is not the one that "
+            "the "
+            "kernel undoes by row numbers.",
+            f"Align the tile to {period} bytes (alignas({period})), or undo the swizzle by "
+            "addresses.",
+            {"address": f"{address:#x}", "period": period}, scene.place(copy.instr, "the copy"),
         )  # fmt: skip
     return None
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from lesson.check_scene import Scene
 from lesson.emulator.ordering_barriers import Barrier
 from lesson.emulator.ordering_notes import Note
-from lesson.findings import Finding
+from lesson.findings import Finding, Place
 
 Words = Callable[[Note, Scene], Finding]
 WORDS: dict[str, Words] = {}
@@ -57,6 +57,8 @@ def read_before_phase(note: Note, scene: Scene) -> Finding:
         "bytes": what,
     }
     is_stale = waited is not None and note.facts["waited_since_issue"]
+    if is_stale and not note.facts["expects"] and barrier.last is not None:
+        return _not_expected(note, scene, barrier, places)
     if is_stale and "parity" in waited[0].mods:
         instr = waited[0]
         return scene.finding(
@@ -86,6 +88,21 @@ def read_before_phase(note: Note, scene: Scene) -> Finding:
         f"Wait for {name} in front of this line, in every thread that reads, or in one with "
         "__syncthreads() behind.",
         state, places,
+    )  # fmt: skip
+
+
+def _not_expected(note: Note, scene: Scene, barrier: Barrier, places: tuple[Place, ...]) -> Finding:
+    """A copy came behind the phase that was waited for, since nobody expected its bytes there."""
+    name, last = scene.at(barrier.index), barrier.last
+    line = scene.line_of(last.expect) or scene.line_of(note.other)
+    return scene.finding(
+        note, "too-few-bytes-expected", line,
+        f"The barrier {name} expects {last.expected_nbytes} bytes, and another copy is issued on "
+        "it "
+        "whose bytes nobody expects: the phase ends without waiting for them.",
+        "Expect the bytes of all copies of the phase together, before the first of them can land.",
+        {"barrier": name, "bytes expected": last.expected_nbytes},
+        scene.place(last.expect, "the bytes are expected") + places,
     )  # fmt: skip
 
 

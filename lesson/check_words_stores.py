@@ -108,6 +108,20 @@ def store_not_waited(note: Note, scene: Scene) -> Finding:
     )  # fmt: skip
 
 
+@words("global-read-early")
+def global_read_early(note: Note, scene: Scene) -> Finding:
+    """The result of a bulk store, read too early."""
+    return scene.finding(
+        note, "global-read-early", scene.line_of(note.instr),
+        f"{scene.thread_name(note.lane).capitalize()} reads global memory that a bulk store may "
+        "not "
+        "have written yet: wait_group.read waits for the source only, not for the result.",
+        "cp.async.bulk.wait_group 0 (without .read) in the thread that stored, then "
+        "__syncthreads().",
+        {}, both(note, scene, "the bulk store", "the read"),
+    )  # fmt: skip
+
+
 @words("global-unfenced")
 def global_unfenced(note: Note, scene: Scene) -> Finding:
     """Generic writes to global memory, read by the async proxy."""

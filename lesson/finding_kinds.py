@@ -145,6 +145,7 @@ x-y-swapped: tiles hold the data of the tile with x and y swapped
 wrong-tile: tiles hold the data of other tiles
 tile-transposed: tiles are transposed
 swizzle-not-undone: the data is permuted as a swizzle does it
+swizzle-misaligned: a swizzled tile does not start where its pattern does
 row-length-wrong: rows of the tile are cut at another length than they were brought in
 tile-shifted: the data is shifted
 never-written: elements of the output are never written

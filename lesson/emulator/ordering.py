@@ -271,6 +271,8 @@ class Ordering(Observer):
         else:
             self.places.copy(copy)
         column, stamp = self.groups.store(copy)
+        if copy.kind != "bulk_shared":
+            self.global_shadow.store_issued(copy, self.groups.storers[copy.lane].done, stamp)
         self.shadow.copy_out(copy, start, stop, column, stamp)
 
     def copy_landed(self, m: Machine, copy: Copy) -> None:

@@ -328,5 +328,6 @@ class Barriers:
         return {
             "barrier": barrier.index,
             "seen": int(self.clocks.know[self.clocks.row[lane], column]),
+            "expects": barrier.number != stamp - 1 or barrier.now.expected_nbytes > 0,
             "waited_since_issue": waited is not None and waited[2] >= issued,
         }

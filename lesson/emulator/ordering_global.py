@@ -45,6 +45,8 @@ class GlobalShadow:
     def begin_batch(self, m: Machine, clocks: Clocks) -> None:
         self.m, self.clocks = m, clocks
         self.block = (m.block_of + m.first_block).astype(np.int32)
+        self.stores: tuple[np.ndarray, ...] | None = None
+        self.store_instr: Instr | None = None
         self.fenced = np.zeros(m.nlanes, np.int32)
         self.has_fenced = np.zeros(m.nlanes, np.bool_)
 
@@ -118,7 +120,28 @@ class GlobalShadow:
         self.by_thread.add(segment)
 
     def read(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int) -> None:
-        """Threads load: nothing to check between blocks."""
+        """Threads load: is a bulk store of their cluster to these words complete?"""
+        if self.stores is None:
+            return
+        at, clocks = index >> WORD_SHIFT, self.clocks
+        column, stamp, domain = (part[at] for part in self.stores)
+        mine = (column >= 0) & (domain == clocks.domain[lanes])
+        if mine.any():
+            mine &= clocks.know[clocks.row[lanes], column] < stamp
+            if mine.any():
+                lane = int(lanes[np.flatnonzero(mine)[0]])
+                self.notes.add(self.m, "global-read-early", instr, lane, self.store_instr)
+
+    def store_issued(self, copy: Copy, column: int, stamp: int) -> None:
+        """A bulk store will write global memory; `column` says when its group is complete."""
+        at = self._footprint(copy, True)
+        if self.stores is None:
+            self.stores = tuple(np.full(self.owner.size, NOBODY, np.int32) for _ in range(3))
+        for part, value in zip(
+            self.stores, (column, stamp, self.clocks.domain[copy.lane]), strict=True
+        ):
+            part[at] = value
+        self.store_instr = copy.instr
 
     def fence(self, lanes: Lanes) -> None:
         """fence.proxy.async that covers global memory."""

@@ -1,0 +1,67 @@
+// case: expect-after-arrive
+// says: the bytes are expected behind the arrivals, when the phase may be over
+// verdict: race
+// class: bytes-not-expected
+// map: {}
+// launch: {"grid": [4, 4], "block": 256, "dynamic_smem": 0}
+// expect: add1
+
+#if !defined(__CUDACC_RTC__)
+#include <cuda.h>
+#elif !defined(__cuda_cuda_h__)
+typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;
+#endif
+#include <cuda/barrier>
+#include <cuda/ptx>
+#include <cuda/std/cstdint>
+
+constexpr int W = 256;  // floats in a row of the matrix
+constexpr int T = 64;   // a tile is T x T floats
+
+using u64 = cuda::std::uint64_t;
+using i32 = cuda::std::int32_t;
+namespace ptx = cuda::ptx;
+
+__device__ inline void wait_for(u64* bar, unsigned parity)
+{
+    while (!ptx::mbarrier_try_wait_parity(bar, parity)) {
+    }
+}
+
+__device__ inline void expect(u64* bar, unsigned nbytes)
+{
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, bar, nbytes);
+}
+
+__device__ inline void load(float* tile, const CUtensorMap* map, i32 x, i32 y, u64* bar)
+{
+    const i32 at[2] = {x, y};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, tile, map, at, bar);
+}
+
+__device__ inline void store(const CUtensorMap* map, i32 x, i32 y, const float* tile)
+{
+    const i32 at[2] = {x, y};
+    ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, map, at, tile);
+}
+
+extern "C" __global__ void k(const __grid_constant__ CUtensorMap map, float* out)
+{
+    __shared__ alignas(128) float tile[T * T];
+    __shared__ alignas(8) u64 bar;
+    const int tid = threadIdx.x;
+    const int x0 = blockIdx.x * T;
+    const int y0 = blockIdx.y * T;
+    if (tid == 0) {
+        ptx::mbarrier_init(&bar, blockDim.x);
+        ptx::fence_proxy_async(ptx::space_shared);
+    }
+    __syncthreads();
+    if (tid == 0) { load(tile, &map, x0, y0, &bar); }
+    ptx::mbarrier_arrive(&bar);
+    if (tid == 0) { asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], 16384;" ::"r"((unsigned)__cvta_generic_to_shared(&bar)) : "memory"); }  // MISTAKE
+    wait_for(&bar, 0);
+    for (int i = tid; i < T * T; i += blockDim.x) {
+        out[(y0 + i / T) * W + x0 + i % T] = tile[i] + 1.0f;
+    }
+}
