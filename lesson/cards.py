@@ -135,14 +135,21 @@ def _finding_text(finding: Finding) -> list[str]:
 
 def _row_html(row: Row) -> str:
     name = f'<th scope="row" style="{_CELL}; white-space: nowrap">{html.escape(row.name)}</th>'
-    more = "" if row.finding is None else _finding_html(row.finding)
-    return f'<tr>{name}<td style="{_CELL}">{html.escape(row.says)}{more}</td></tr>'
+    if row.finding is None:
+        return f'<tr>{name}<td style="{_CELL}">{html.escape(row.says)}</td></tr>'
+    says = f"<b>{html.escape(row.says)}</b>{_finding_html(row.finding)}"
+    return f'<tr>{name}<td style="{_CELL}">{says}</td></tr>'
 
 
 def _finding_html(finding: Finding) -> str:
-    source = f"<pre>{html.escape(finding.source)}</pre>" if finding.source else ""
-    state = f"<p><b>Proof:</b> {html.escape(proof(finding))}.</p>" if finding.state else ""
-    return (
-        f"{source}<p>{html.escape(finding.says)}</p>{state}"
-        f"<p><b>Cure:</b> {html.escape(finding.cure)}</p>"
+    source = (
+        '<pre style="margin: 4px 0; background: none; white-space: pre-wrap; word-break: normal"><code>'
+        f"{html.escape(finding.source)}</code></pre>"
     )
+    parts = [("", finding.says), ("Proof: ", f"{proof(finding)}."), ("Cure: ", finding.cure)]
+    lines = "".join(
+        f'<div style="margin: 4px 0"><b>{label}</b>{html.escape(text)}</div>'
+        for label, text in parts
+        if text != "."
+    )
+    return (source if finding.source else "") + lines

@@ -20,7 +20,7 @@ TERMS = (
     "tensor map", "box", "tile", "issue", "arrive", "transaction count", "phase", "parity",
     "async proxy", "generic proxy", "swizzle span",
 )  # fmt: skip
-SECTIONS = ["0", "1", "2", "3", "4", "5", "6", "7", "9", "12"]
+SECTIONS = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "11", "12"]
 MISCONCEPTIONS = (
     "the barrier counts threads", "Coordinates count tiles", "Strides are in elements",
     "The issuing thread copies", "After `__syncthreads()` the data is there",

@@ -56,6 +56,10 @@ def starter(source: snippets.Source) -> str:
 
 
 def listing(source: snippets.Source) -> Listing:
-    """An exercise's file from its first constant on, with the marks of the gap."""
+    """An exercise's file from its first constant on, with the gap between two plain marks."""
     start = next(i for i, line in enumerate(source.lines) if line.startswith("constexpr "))
-    return Listing(source.name, start + 1, source.lines[start:-1])
+    lines = list(source.lines[:-1])
+    gap = source.snippet(REGION)
+    for mark, words in ((gap.first_line - 2, "yours, from here"), (gap.last_line, "to here")):
+        lines[mark] = f"    // ---------------- {words}"
+    return Listing(source.name, start + 1, tuple(lines[start:]))
