@@ -184,8 +184,9 @@ def transposes(record: Record, nbytes: int = GIB) -> Picture:
         for place, (name, s) in enumerate(reversed(rows)):
             colour = BLUE if name.startswith("TMA") else ORANGE
             axes.barh(place, s.median, color=colour, height=0.6)
-            text = f" {s.median:.3f}" + conflicts_words(kernels.get(name))
-            axes.text(s.median, place, text, va="center")
+            passes = summary.passes(kernels.get(name))
+            words = f", {passes:.1f} passes an access" if passes else ""
+            axes.text(s.median, place, f" {s.median:.3f}{words}", va="center")
         axes.set_yticks(range(len(rows)), labels=[name for name, _ in reversed(rows)])
         axes.axvline(1, color=INK, linewidth=1)
         axes.set_xlim(0, 1.5)
@@ -195,19 +196,6 @@ def transposes(record: Record, nbytes: int = GIB) -> Picture:
         _signed(figure, record)
     words = ", ".join(f"{name} {s.median:.3f}" for name, s in rows)
     return Picture(figure, f"Transposes as ratios to cudaMemcpy: {words}.")
-
-
-def conflicts_words(counters: dict[str, float] | None) -> str:
-    """`, 1.0 wavefronts ...`: how often an access to shared memory had to be repeated."""
-    if not counters:
-        return ""
-    waves, asked = (
-        sum(counters.get(f"{what}_{op}.sum", 0.0) for op in ("ld", "st"))
-        for what in (
-            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op", "smsp__inst_executed_op_shared",
-        )
-    )  # fmt: skip
-    return f", {waves / asked:.1f} passes an access" if asked else ""
 
 
 def edges(record: Record) -> Picture:

@@ -12,7 +12,7 @@ from lesson import figures_bench, gpu_status
 from lesson.bench import contenders, evidence, measure, report, summary, tools, tune, variants
 from lesson.bench.variants import variant
 from lesson.errors import LessonError
-from tests import bench_stand_in
+from tests import bench_stand_in, benchmark_page
 
 GIB = 1 << 30
 
@@ -197,3 +197,11 @@ def test_sizes_become_matrices_of_exactly_so_many_bytes():
         width, height = measure.side_of(nbytes)
         assert width * height * 4 == nbytes
         assert width in (height, 2 * height)
+
+
+def test_the_page_tells_every_section_of_a_record(record: dict):
+    page = benchmark_page.page(record)
+    for name in (*record["contenders"], *record["transposers"], *bench_stand_in.PEERS):
+        assert f"| {name} |" in page
+    assert page.count("\n## ") == 9
+    assert "a stand-in" in page

@@ -79,6 +79,18 @@ def with_few(record: Record, family: str, threads: int = 32) -> tuple[float, flo
     return few, max(s.median for s in found.values())
 
 
+def passes(counters: dict[str, float] | None) -> float:
+    """How many passes through shared memory an access took on average; 0 if nobody counted."""
+    asked, waves = (
+        sum((counters or {}).get(f"{what}_{op}.sum", 0.0) for op in ("ld", "st"))
+        for what in (
+            "smsp__inst_executed_op_shared",
+            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op",
+        )
+    )
+    return waves / asked if asked else 0.0
+
+
 @dataclass(frozen=True)
 class Goal:
     """One goal of the benchmark, with what was measured against it."""
