@@ -64,7 +64,9 @@ def _nobody_arrives(waits: list[Wait], scene: Scene) -> Finding | None:
             f"(it wants {barrier.count} arrivals a phase).",
             "Let every reader arrive at it behind its last read of the buffer.",
             {"barrier": name, "arrivals": 0, "of": barrier.count, **_who(waits, scene)},
-            scene.place(read, "the read behind which an arrival belongs") + scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait"),
+            scene.place(read, "the read behind which an arrival belongs")
+            + scene.place(barrier.init, "the init")
+            + scene.place(wait.instr, "the wait"),
         )  # fmt: skip
     return None
 
