@@ -112,9 +112,7 @@ def build_brx(instr: Instr, b: FunctionBuilder) -> Control:
             )
         if len(ways) == 1:
             return m.simt.jump(group, targets[ways[0][0]])
-        for index, mask in ways:
-            m.simt.start(targets[index], group.depth, mask)
-        return True
+        return m.simt.spread(group, [(targets[index], mask) for index, mask in ways])
 
     return branch
 

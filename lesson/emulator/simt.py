@@ -154,6 +154,17 @@ class Simt:
         group.block = other
         return False
 
+    def spread(self, group: Group, ways: list[tuple[int, Mask]]) -> bool:
+        """The lanes of a group go to several blocks; returns True, since the group is gone."""
+        for block, mask in ways:
+            part = Group(block, group.depth, mask, group.R)
+            part.spins = group.spins + (block <= group.block)
+            if part.spins > SPIN_ROUNDS:
+                self.rest(part)
+            else:
+                self.put(part)
+        return True
+
     # --------------------------------------------------------------------------------- running
     def run(self) -> None:
         """Run until every thread has exited."""
@@ -162,6 +173,8 @@ class Simt:
             group = self._pick()
             if group is not None:
                 self._go(group)
+                if m.steps > self.budget:
+                    self.check_limits()
             elif m.everyone.n == 0:
                 return
             else:

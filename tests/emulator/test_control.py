@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lesson.emulator import Limits
 from lesson.errors import (
     DeviceFault,
     LaunchFailure,
@@ -208,3 +209,21 @@ def test_words_are_packed_and_unpacked() -> None:
     """
     assert run(body + PUT.format("%r2"))[0] == 0x56781234
     assert run(body + PUT.format("%r5"))[0] == (0x12345678 - 0x56781234) % 2**32
+
+
+def test_a_loop_of_branch_tables_is_bounded() -> None:
+    body = "A: and.b32 %r1, %t, 1; TS: .branchtargets A, B; B: brx.idx %r1, TS;"
+    with pytest.raises(LimitExceeded, match="steps must stay within 5000 instructions"):
+        run(body, limits=Limits(steps=5000))
+
+
+def test_lanes_that_spin_in_a_branch_table_let_the_others_run() -> None:
+    body = """
+        .shared .b32 flag; TS: .branchtargets A, B, DONE;
+        setp.eq.u32 %p1, %t, 31; @%p1 bra SET;
+        A: B: and.b32 %r1, %t, 1; ld.volatile.shared.b32 %r2, [flag];
+        setp.eq.u32 %p2, %r2, 7; selp.b32 %r1, 2, %r1, %p2; brx.idx %r1, TS;
+        SET: mov.u32 %r2, 7; st.volatile.shared.b32 [flag], %r2;
+        DONE:
+    """
+    assert run(body + PUT.format("%r2")).tolist() == [7] * 32
