@@ -8,6 +8,7 @@ import pytest
 from lesson.emulator import Limits
 from lesson.errors import (
     DeviceFault,
+    Hang,
     LaunchFailure,
     LimitExceeded,
     PtxSyntaxError,
@@ -16,6 +17,7 @@ from lesson.errors import (
 from tests.emulator.ptx_text import PUT, run
 
 T = np.arange(32)
+FEW = Limits(steps=5000)
 FACTORIAL = """
 .func (.param .b32 rv) fact(.param .b32 n) {
     .reg .b32 %r<4>; .reg .pred %p; ld.param.b32 %r0, [n]; setp.le.u32 %p, %r0, 1; mov.u32 %r1, 1;
@@ -211,10 +213,12 @@ def test_words_are_packed_and_unpacked() -> None:
     assert run(body + PUT.format("%r5"))[0] == (0x12345678 - 0x56781234) % 2**32
 
 
-def test_a_loop_of_branch_tables_is_bounded() -> None:
-    body = "A: and.b32 %r1, %t, 1; TS: .branchtargets A, B; B: brx.idx %r1, TS;"
+def test_a_loop_of_branch_tables_ends_in_a_verdict() -> None:
+    loop = "A: and.b32 %r1, %t, 1; TS: .branchtargets A, B; B: brx.idx %r1, TS;"
+    with pytest.raises(Hang, match="every thread must be able to finish"):
+        run(loop)
     with pytest.raises(LimitExceeded, match="steps must stay within 5000 instructions"):
-        run(body, limits=Limits(steps=5000))
+        run("mov.u32 %r2, 0;" + loop.replace("brx", "add.u32 %r2, %r2, 1; brx"), limits=FEW)
 
 
 def test_lanes_that_spin_in_a_branch_table_let_the_others_run() -> None:
