@@ -143,8 +143,8 @@ def _row_html(row: Row) -> str:
 
 def _finding_html(finding: Finding) -> str:
     source = (
-        '<pre style="margin: 4px 0; background: none; white-space: pre-wrap; word-break: normal"><code>'
-        f"{html.escape(finding.source)}</code></pre>"
+        '<pre style="margin: 4px 0; background: none; white-space: pre-wrap; word-break: normal">'
+        f"<code>{html.escape(finding.source)}</code></pre>"
     )
     parts = [("", finding.says), ("Proof: ", f"{proof(finding)}."), ("Cure: ", finding.cure)]
     lines = "".join(
