@@ -258,7 +258,7 @@ class Ordering(Observer):
         first = copy.block * m.shared_stride
         last = first + m.shared_stride
         ranges = [(copy.smem_start, copy.smem_stop)]
-        if copy.tmap is not None:
+        if copy.tmap is not None and copy.smem_stop - copy.smem_start != copy.nbytes:
             shift = first - SHARED_FIRST
             found = tma.smem_footprint(copy.tmap, copy.smem_start - shift)
             ranges = [(a + shift, b + shift) for a, b in found]

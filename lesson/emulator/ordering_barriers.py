@@ -178,16 +178,29 @@ class Barriers:
             if found is not None and found.is_known_to_all and found.is_live:
                 yield found, mine, part
                 continue
+            if found is not None and found.is_live and self._is_known_to_block(found):
+                yield found, mine, part
+                continue
             found = self.usable(instr, int(mine[0]), at)
             if found is not None and mine.size > 1:
-                column = self.clocks.column[found.init_lane]
-                know = self.clocks.know[self.clocks.row[mine], column] >= found.init_stamp
-                strangers = mine[~know & (mine != found.init_lane)]
+                strangers = mine[~self._knowing(found, mine)]
                 if strangers.size:
                     self.usable(instr, int(strangers[0]), at)
-                elif mine.size >= self.m.threads and self.m.cluster_nblocks == 1:
-                    found.is_known_to_all = True
             yield found, mine, part
+
+    def _knowing(self, barrier: Barrier, lanes: Lanes) -> np.ndarray:
+        """Which lanes know that the barrier is initialised."""
+        column = self.clocks.column[barrier.init_lane]
+        know = self.clocks.know[self.clocks.row[lanes], column] >= barrier.init_stamp
+        return know | (lanes == barrier.init_lane)
+
+    def _is_known_to_block(self, barrier: Barrier) -> bool:
+        """Whether all threads of the barrier's own block do; then nobody is asked again."""
+        if self.m.cluster_nblocks == 1:
+            first = barrier.block * self.m.padded_threads
+            everyone = np.arange(first, first + self.m.threads)
+            barrier.is_known_to_all = bool(self._knowing(barrier, everyone).all())
+        return barrier.is_known_to_all
 
     def arrive(
         self, instr: Instr, lanes: Lanes, index: np.ndarray, count: object, nbytes: object,
