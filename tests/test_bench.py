@@ -205,3 +205,20 @@ def test_the_page_tells_every_section_of_a_record(record: dict):
         assert f"| {name} |" in page
     assert page.count("\n## ") == 9
     assert "a stand-in" in page
+
+
+def test_the_committed_choice_is_what_was_measured():
+    found = evidence.load()
+    for kind, choice in (("contenders", contenders.COPIES), ("transposers", contenders.TRANSPOSES)):
+        assert found[kind] == {name: v.as_json() for name, v in choice.items()}
+    assert evidence.stale(found) == []
+    assert not any(found["copies"]["wrong"].values())
+
+
+def test_every_goal_was_met_on_the_h200():
+    found = evidence.load()
+    assert found["gpu"]["name"] == "NVIDIA H200"
+    assert {g.says: g.met for g in summary.goals(found)} == {
+        g.says: True for g in summary.goals(found)
+    }
+    assert len(summary.goals(found)) == 7

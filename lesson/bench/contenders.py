@@ -17,23 +17,51 @@ SHARED_BYTES_PER_SM = 227 * 1024
 
 # Each does out = in + 1. The order is that of the tables.
 COPIES: dict[str, Variant] = {
-    "plain 4-byte": variant("plain_scalar.cu", THREADS=128, UNROLL=4, TILE=512),
-    "plain 16-byte": variant("plain_vector.cu", THREADS=128, UNROLL=1, TILE=512),
-    "cp.async": variant("cp_async.cu", per_sm=4, THREADS=256, TILE=1024, STAGES=3),
-    "TMA one tile": variant("tma_one_tile.cu", WIDTH=256, ROWS=8, THREADS=256),
-    "lesson's tile": variant("tma_one_tile.cu", WIDTH=64, ROWS=64, THREADS=256),
-    "TMA one tile, TMA store": variant(
-        "tma_one_tile.cu", WIDTH=256, ROWS=8, THREADS=256, FLAT=1, STORE=1
+    "plain 4-byte": variant("plain_scalar.cu", THREADS=128, TILE=512, UNROLL=4),
+    "plain 16-byte": variant(
+        "plain_vector.cu", LOAD_HINT=1, STORE_HINT=1, THREADS=128, TILE=512, UNROLL=1
     ),
-    "bulk one tile": variant("bulk_one_tile.cu", TILE=2048, THREADS=256),
+    "cp.async": variant("cp_async.cu", per_sm=4, STAGES=3, THREADS=256, TILE=1024),
+    "TMA one tile": variant(
+        "tma_one_tile.cu",
+        BLOCKS=1,
+        FLAT=0,
+        LOAD_HINT=1,
+        ONE_WAITS=0,
+        ROWS=1,
+        STORE=0,
+        STORE_HINT=2,
+        TEAM=32,
+        THREADS=128,
+        TILES=1,
+        WIDTH=128,
+    ),
+    "lesson's tile": variant("tma_one_tile.cu", ROWS=64, THREADS=256, WIDTH=64),
+    "TMA one tile, TMA store": variant(
+        "tma_one_tile.cu",
+        BLOCKS=4,
+        FLAT=0,
+        LOAD_HINT=1,
+        ONE_WAITS=0,
+        ROWS=8,
+        STORE=1,
+        STORE_HINT=1,
+        TEAM=512,
+        THREADS=512,
+        TILES=2,
+        WIDTH=256,
+    ),
+    "bulk one tile": variant(
+        "bulk_one_tile.cu", LOAD_HINT=1, STORE=1, STORE_HINT=1, THREADS=64, TILE=512
+    ),
     "TMA ring": variant("tma_ring.cu", chunk=4, ROWS=2, STAGES=3, THREADS=128),
     "TMA ring, TMA store": variant(
-        "tma_ring_store.cu", chunk=4, ROWS=2, STAGES=3, LAG=0, THREADS=128
+        "tma_ring_store.cu", chunk=4, LAG=0, ROWS=2, STAGES=3, THREADS=128
     ),
     "TMA ring, TMA store, persistent": variant(
-        "tma_ring_store.cu", per_sm=16, ROWS=4, STAGES=3, LAG=1, THREADS=128
+        "tma_ring_store.cu", per_sm=16, LAG=1, ROWS=4, STAGES=3, THREADS=128
     ),
-}  # fmt: skip
+}
 
 TRANSPOSES: dict[str, Variant] = {
     "padded": variant("transpose_padded.cu", TILE=64, THREADS=256),
