@@ -150,11 +150,12 @@ class GlobalShadow:
 
     # ------------------------------------------------------------------------------------- copies
     def _footprint(self, copy: Copy, is_store: bool) -> np.ndarray:
-        """The words that a copy touches."""
+        """The words that a copy touches; those outside of all memory fault when it lands."""
         if copy.tmap is None:
             return np.arange(copy.global_start, copy.global_start + copy.nbytes, 4) >> WORD_SHIFT
         found = tma.global_footprint(copy.tmap, copy.coords, is_store=is_store).reshape(-1)
-        return np.unique((found + copy.global_start) >> WORD_SHIFT)
+        words = np.unique((found + copy.global_start) >> WORD_SHIFT)
+        return words[(words >= 0) & (words < self.owner.size)]
 
     def copy_writes(self, copy: Copy) -> None:
         """A bulk store has landed."""

@@ -174,6 +174,8 @@ class SharedShadow:
     def copy_in(self, copy: Copy, column: int, stamp: int, ranges: list[tuple[int, int]]) -> None:
         """A copy into shared memory was issued: from now on its bytes are the copy's."""
         for start, stop in ranges:
+            if start == stop:
+                continue
             self._overwrite(copy, start, stop, column)
             part = slice(start >> self.shift, -(-stop >> self.shift))
             self.writer[part], self.written[part] = column, stamp

@@ -15,6 +15,8 @@ import numpy as np
 
 from lesson import snippets
 from lesson.emulator import Limits, launch
+from lesson.emulator.ordering import Ordering
+from lesson.emulator.trace import Trace
 from lesson.errors import LessonError
 from lesson.tensor_map import TensorMap, check, refuse
 from tests.fuzz import values
@@ -41,7 +43,7 @@ class Outcome:
 
 
 def run_module(random: Random, start: Start, ptx: str, **changes: Any) -> None:
-    """Launch a text as its start says."""
+    """Launch a text as its start says; now and then with the checks or a trace looking on."""
     given = {
         "grid": start.grid,
         "block": start.block,
@@ -54,6 +56,8 @@ def run_module(random: Random, start: Start, ptx: str, **changes: Any) -> None:
     kernel = given.pop("kernel", "k")
     grid, block = given.pop("grid"), given.pop("block")
     given.setdefault("schedule", random.choice(SCHEDULES))
+    watch = random.choice((None, None, Ordering, Trace))
+    given["observers"] = (watch(),) if watch else ()
     launch(ptx, kernel, grid, block, args, limits=LIMITS, **given)
 
 
