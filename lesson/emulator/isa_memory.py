@@ -108,7 +108,9 @@ LOCATE: dict[str, Locate] = {
 
 def observe(m: Machine, instr: Instr, kind: str, place: Place, act: Mask, nbytes: int) -> None:
     """Tell the observers of an access."""
-    index = np.broadcast_to(place.index, act.n)
+    index = place.index
+    if index.size != act.n:
+        index = np.broadcast_to(index, act.n)
     for observer in m.observers:
         observer.access(m, instr, kind, place.space, act.idx, index, nbytes)
 
@@ -144,6 +146,8 @@ def build_ld(instr: Instr, b: FunctionBuilder) -> Step:
         known = None if spot is None else reached(m, R, act, spot, total, False)
         if known is not None:
             _loaded(m, R, mask, act, dests, [known.read(size, k * size) for k in range(count)])
+            for observer in m.observers:
+                observer.access_along(m, instr, "read", known, total)
             return
         addr = m.of(get(R), act)
         place = locate(m, instr, addr, total, act, False)
@@ -155,7 +159,7 @@ def build_ld(instr: Instr, b: FunctionBuilder) -> Step:
         words = [view[index + k] if k else view[index] for k in range(count)]
         if m.observers:
             observe(m, instr, "read", place, act, total)
-        elif spot is not None:
+        if spot is not None:
             keep(m, R, act, spot, place)
         _loaded(m, R, mask, act, dests, words)
 
@@ -225,6 +229,8 @@ def build_st(instr: Instr, b: FunctionBuilder) -> Step:
             for k, read in enumerate(reads):
                 known.write(size, k * size, m.of(read(R), act), total)
             m.version += 1
+            for observer in m.observers:
+                observer.access_along(m, instr, "write", known, total)
             return
         addr = m.of(get(R), act)
         place = locate(m, instr, addr, total, act, True)
@@ -241,7 +247,7 @@ def build_st(instr: Instr, b: FunctionBuilder) -> Step:
         m.version += 1
         if m.observers:
             observe(m, instr, "write", place, act, total)
-        elif spot is not None:
+        if spot is not None:
             keep(m, R, act, spot, place)
 
     return store

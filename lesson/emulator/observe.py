@@ -18,6 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
+    from lesson.emulator.reach import Reach
 
 Lanes = np.ndarray
 Index = np.ndarray
@@ -102,6 +103,12 @@ class Observer:
         """Threads read, write or update memory. `kind`: read, write, atomic. `space`: shared,
         global, local, const, param. `index`: first byte a lane; `nbytes` bytes each.
         """
+
+    def access_along(self, m: Machine, instr: Instr, kind: str, reach: Reach, nbytes: int) -> None:
+        """An access whose pattern of lanes is known: told as any other, unless an observer knows
+        how to save itself the index of every lane.
+        """
+        self.access(m, instr, kind, reach.space, reach.act.idx, reach.now(), nbytes)
 
     def bar_arrive(self, m: Machine, instr: Instr, lanes: Lanes, barrier: np.ndarray) -> None:
         """Lanes arrive at named barriers (bar.sync counts as arrive, then release); barrier id a

@@ -29,6 +29,7 @@ MAX_KEPT = 32
 MAX_MISSES = 4
 MIN_RUN = 4
 MAX_DIMENSIONS = 6
+WORD_NBYTES = 4
 
 
 class Spot(NamedTuple):
@@ -75,6 +76,7 @@ class Reach:
         "segment",
         "shape",
         "shifted",
+        "space",
         "strides",
         "where",
     )
@@ -82,6 +84,7 @@ class Reach:
     def __init__(self, base: Values, act: Mask, place: Place, offset: int) -> None:
         self.base, self.act, self.buffer = base, act, place.buffer
         self.index: Index = place.index
+        self.space = place.space
         self.offset = offset
         self.moved = self.misses = 0
         self.is_ready = False
@@ -154,6 +157,22 @@ class Reach:
             self.buffer.views[size][at >> shift :][self._shifted(shift)] = values
         else:
             self.buffer.views[size][(self.index + (at - self.first)) >> shift] = values
+
+    def now(self) -> Index:
+        """The byte index of the access at hand, one a lane."""
+        moved = self.at - self.first
+        return self.index + moved if moved else self.index
+
+    def along(self, words: Values, nbytes: int) -> Values | None:
+        """What an array with 4 bytes a word of the memory says of the accessed words, as a view;
+        None where the lanes have no pattern. An access of more words adds a dimension.
+        """
+        if self.strides is None:
+            return None
+        if nbytes == WORD_NBYTES:
+            return np.ndarray(self.shape, words.dtype, words, self.at, self.strides)
+        shape = (*self.shape, nbytes // WORD_NBYTES)
+        return np.ndarray(shape, words.dtype, words, self.at, (*self.strides, WORD_NBYTES))
 
     def _shifted(self, shift: int) -> Index:
         found = self.shifted.get(shift)
