@@ -11,6 +11,10 @@ from __future__ import annotations
 class LessonError(Exception):
     """Root of all errors that the lesson explains in words."""
 
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows: the words, without the lesson's own frames above them."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class SnippetError(LessonError):
     """A marked region or constant of a .cu file is missing, repeated, nested, unclosed or empty."""

@@ -13,6 +13,7 @@ import base64
 import html
 import io
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,13 +117,17 @@ class Picture:
         """Writes the PNG to `path`."""
         Path(path).write_bytes(self.png())
 
+    @cached_property
+    def base64(self) -> str:
+        """The PNG as text, for pages and notebooks."""
+        return base64.b64encode(self.png()).decode("ascii")
+
     def html(self) -> str:
         """The picture as an HTML figure with its alt text."""
-        data = base64.b64encode(self.png()).decode("ascii")
         width = round(self.figure.get_figwidth() * PIXELS_PER_INCH)
         image = (
-            f'<img src="data:image/png;base64,{data}" alt="{html.escape(self.alt)}" width="{width}"'
-            ' style="max-width: 100%; height: auto;">'
+            f'<img src="data:image/png;base64,{self.base64}" alt="{html.escape(self.alt)}"'
+            f' width="{width}" style="max-width: 100%; height: auto;">'
         )
         # The first line is what JupyterLab shows of an output that is folded: no answer, no pixels.
         return f"<figure>\n{image}\n</figure>"

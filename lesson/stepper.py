@@ -9,7 +9,6 @@ Does not: run the kernel (`timeline` does) or draw the still picture (`figures_t
 
 from __future__ import annotations
 
-import base64
 import html
 import json
 from dataclasses import dataclass
@@ -26,6 +25,10 @@ from lesson.timeline_words import Actor
 _FOLDER = Path(__file__).parent
 MAX_STEPS = 300
 _NOTHING: dict[str, Any] = {"by": (), "line": -1, "land": (), "read": (), "store": ()}
+_NOTES = {
+    Actor.ENGINE: "The engine does this, not a thread: no line of the program is at work.",
+    Actor.BARRIER: "The barrier does this by itself: no line of the program is at work.",
+}
 _NAMES = ("ink", "paper", "grey", "pale", "wash", "blue", "sky", "green", "orange", "red", "peach")
 
 
@@ -56,8 +59,11 @@ class Stepper:
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         """The fragment, the still picture for paper, and the words for a terminal."""
-        png = base64.b64encode(self.picture.png()).decode("ascii")
-        return {"text/html": self.html(), "image/png": png, "text/plain": self.alt}
+        return {
+            "text/html": self.html(),
+            "image/png": self.picture.base64,
+            "text/plain": self.alt,
+        }
 
 
 def of(timeline: Timeline) -> Stepper:
@@ -98,14 +104,12 @@ def _ending(timeline: Timeline) -> str:
 
 def _step(moment: Moment, places: dict[tuple[str, int], int]) -> dict[str, Any]:
     state = moment.barrier
-    engine = "The engine does this, not a thread: no line of the program is at work."
-    barrier = "The barrier does this by itself: no line of the program is at work."
     return {
         "kind": moment.kind.value,
         "by": [_lane(actor) for actor in moment.by],
         "says": moment.says,
         "line": places.get((moment.file, moment.line), -1),
-        "note": {Actor.ENGINE: engine, Actor.BARRIER: barrier}.get(moment.by[0], ""),
+        "note": _NOTES.get(moment.by[0], "The end of the kernel."),
         "barrier": (state.phase, state.pending, state.tx_nbytes) if state else None,
         "land": moment.landed,
         "read": moment.read,
