@@ -11,8 +11,11 @@ import ctypes
 import importlib
 import importlib.util
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -98,7 +101,10 @@ def run(
         ),
     )
     try:
-        (result,) = nvrtc.nvrtcCompileProgram(program, len(options), [o.encode() for o in options])
+        with _interrupts_held_off():
+            (result,) = nvrtc.nvrtcCompileProgram(
+                program, len(options), [o.encode() for o in options]
+            )
         log = _fetched(nvrtc, program, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         text = log.rstrip(b"\0 \n").decode("utf-8", errors="replace")
         if result != nvrtc.nvrtcResult.NVRTC_SUCCESS:
@@ -110,6 +116,25 @@ def run(
         return Image(ptx.rstrip(b"\0 \n").decode("utf-8", errors="replace"), cubin), text
     finally:
         nvrtc.nvrtcDestroyProgram(program)
+
+
+@contextmanager
+def _interrupts_held_off() -> Iterator[None]:
+    """While NVRTC compiles, an interrupt does nothing; afterwards it does what it did before.
+
+    NVRTC handles SIGINT itself meanwhile, unless it is ignored, and then allocates memory in its
+    handler: a cell that is interrupted during a compile would hang, or end the kernel.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or handler is None:  # Python may not change it here, or did not set it
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
 
 def _fetched(nvrtc: ModuleType, program: object, size_of: Callable, read: Callable) -> bytes:
