@@ -29,6 +29,7 @@ from lesson.emulator.windows import SHARED_FIRST
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
+    from lesson.emulator.reach import Reach
 
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
 ByBlock = tuple[tuple[int, int], Lanes]
@@ -100,6 +101,15 @@ class Ordering(Observer):
             self.shadow.write(instr, lanes, index, nbytes, False)
         else:
             self.shadow.read(instr, lanes, index, nbytes)
+
+    def access_along(self, m: Machine, instr: Instr, kind: str, reach: Reach, nbytes: int) -> None:
+        is_weak = STRONG.isdisjoint(instr.mods)
+        if is_weak and reach.space == "global":
+            self.global_shadow.along(instr, kind, reach, nbytes)
+        elif is_weak and reach.space == "shared" and kind == "read" and m.cluster_nblocks == 1:
+            self.shadow.read_along(instr, reach, nbytes)
+        else:
+            super().access_along(m, instr, kind, reach, nbytes)
 
     def _strong(self, lanes: Lanes) -> None:
         """Lanes meet all other users of strong operations of their domain."""

@@ -11,10 +11,13 @@ A thread always knows itself.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from lesson.emulator.lanes import Mask
 
 Lanes = NDArray[np.int64]
 Row = NDArray[np.int32]
@@ -41,6 +44,7 @@ class Clocks:
         self._snapshot: NDArray[np.int32] | None = None
         self.own_fenced = np.zeros(nlanes, np.int32)
         self.row = self.domain.copy()
+        self._rows_of: tuple[Mask, NDArray[np.int64]] | None = None
         self.nrows = ndomains
         self.columns_used = [domain_lanes] * ndomains
         width = domain_lanes + SPARE_COLUMNS
@@ -66,6 +70,7 @@ class Clocks:
         """Numbers of fresh rows."""
         if self.nrows + count > self.know.shape[0]:
             used, self.row = np.unique(self.row, return_inverse=True)
+            self._rows_of = None
             size = max(self.know.shape[0], 2 * (used.size + count))
             for name in ("know", "fenced"):
                 table = np.zeros((size, self.know.shape[1]), np.int32)
@@ -87,7 +92,19 @@ class Clocks:
         self.clock[lanes] += 1
         self._snapshot = None
 
+    def _move(self, lanes: Lanes, rows: NDArray[np.int64] | int) -> None:
+        """Lanes know from now on what these rows say."""
+        self.row[lanes] = rows
+        self._rows_of = None
+
     # ------------------------------------------------------------------------------- questions
+    def rows_of(self, act: Mask) -> NDArray[np.int64]:
+        """The rows of some lanes, each at least once."""
+        if self._rows_of is None or self._rows_of[0] is not act:
+            rows = self.row[act.idx]
+            self._rows_of = act, rows[np.flatnonzero(np.diff(rows, prepend=-1))]
+        return self._rows_of[1]
+
     def knows(self, lanes: Lanes, column: NDArray, stamp: NDArray) -> NDArray[np.bool_]:
         """Whether each lane knows of that stamp of that column of its domain."""
         return (self.know[self.row[lanes], column] >= stamp) | (column == self.column[lanes])
@@ -137,7 +154,7 @@ class Clocks:
             now = self.row[lanes[0]]
             np.maximum(self.know[now], know, out=self.know[fresh])
             np.maximum(self.fenced[now], fenced, out=self.fenced[fresh])
-            self.row[lanes] = fresh
+            self._move(lanes, fresh)
             return
         rows, inverse = np.unique(row, return_inverse=True)
         if (self.know[rows] >= know).all() and (self.fenced[rows] >= fenced).all():
@@ -146,14 +163,14 @@ class Clocks:
         rows = np.unique(self.row[lanes])  # the table may have been compacted
         self.know[fresh] = np.maximum(self.know[rows], know)
         self.fenced[fresh] = np.maximum(self.fenced[rows], fenced)
-        self.row[lanes] = fresh[inverse]
+        self._move(lanes, fresh[inverse])
 
     def meet(self, lanes: Lanes, group: NDArray[np.int64], ngroups: int) -> None:
         """Lanes of each group (of one domain) learn all that the group knows."""
         know, fenced = self._joined(lanes, group, ngroups)
         fresh = self._rows(ngroups)
         self.know[fresh], self.fenced[fresh] = know, fenced
-        self.row[lanes] = fresh[group]
+        self._move(lanes, fresh[group])
         self.tick(lanes)
 
     def _joined(
@@ -209,7 +226,7 @@ class Clocks:
         old = self.row[lanes[first]]
         self.know[fresh] = np.maximum(self.know[old], know)
         self.fenced[fresh] = np.maximum(self.fenced[old], fenced)
-        self.row[lanes] = fresh[group]
+        self._move(lanes, fresh[group])
 
     def fence_async(self, lanes: Lanes) -> None:
         """fence.proxy.async: what each lane knows and wrote is published to the async proxy."""
@@ -220,7 +237,7 @@ class Clocks:
             rows = np.unique(self.row[lanes])
             self.know[fresh] = self.know[rows]
             self.fenced[fresh] = np.maximum(self.fenced[rows], self.know[rows])
-            self.row[lanes] = fresh[inverse]
+            self._move(lanes, fresh[inverse])
         self.own_fenced[lanes] = self.clock[lanes]
         self.tick(lanes)
 
@@ -232,4 +249,4 @@ class Clocks:
         self.know[fresh] = self.know[self.row[lane]]
         self.fenced[fresh] = self.fenced[self.row[lane]]
         self.know[fresh, column] = stamp
-        self.row[lane] = fresh
+        self._move(lane, fresh)

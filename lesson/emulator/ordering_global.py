@@ -15,10 +15,13 @@ from lesson.emulator import tma
 from lesson.emulator.observe import Copy
 from lesson.emulator.ordering_clocks import Clocks, Lanes
 from lesson.emulator.ordering_notes import Notes
+from lesson.emulator.reach import WORD_NBYTES
 
 if TYPE_CHECKING:
+    from lesson.emulator.lanes import Mask
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
+    from lesson.emulator.reach import Reach
 
 WORD_SHIFT = 2
 NOBODY, MIXED = -1, -2
@@ -33,7 +36,7 @@ class GlobalShadow:
         size = m.memory.buffer.u8.size
         self.words = m.memory.buffer.views[4]
         self.owner = np.full(size >> WORD_SHIFT, NOBODY, np.int32)
-        self.values: np.ndarray | None = None
+        self.values = np.zeros(0, np.uint32)
         self.writers: dict[int, Instr] = {}
         self.is_exempt = False
         self.mapped = {id(segment) for segment, _ in m.arguments.map_bases}
@@ -45,6 +48,8 @@ class GlobalShadow:
     def begin_batch(self, m: Machine, clocks: Clocks) -> None:
         self.m, self.clocks = m, clocks
         self.block = (m.block_of + m.first_block).astype(np.int32)
+        self.act: Mask | None = None
+        self.act_block = self.block
         self.stores: tuple[np.ndarray, ...] | None = None
         self.store_instr: Instr | None = None
         self.fenced = np.zeros(m.nlanes, np.int32)
@@ -53,6 +58,33 @@ class GlobalShadow:
     def exempt(self, index: np.ndarray) -> None:
         """Strong operations on global memory: blocks may order themselves."""
         self.is_exempt = True
+
+    def along(self, instr: Instr, kind: str, reach: Reach, nbytes: int) -> None:
+        """Threads access along a known pattern. `kind`: read or write."""
+        if kind == "read":
+            if self.stores is not None:
+                self.read(instr, reach.act.idx, reach.now(), nbytes)
+        elif not self._claim_along(instr, reach, nbytes):
+            if reach.segment is not None:
+                self.m.memory.remember(reach.segment)
+            self.write(instr, reach.act.idx, reach.now(), nbytes)
+
+    def _claim_along(self, instr: Instr, reach: Reach, nbytes: int) -> bool:
+        """Note the writers of words that nobody wrote before; False where it is not as simple."""
+        if nbytes < WORD_NBYTES or id(reach.segment) in self.mapped:
+            return False
+        owner = reach.along(self.owner, nbytes)
+        if owner is None or reach.gap < nbytes or int(np.maximum.reduce(owner, axis=None)) >= 0:
+            return False
+        if self.act is not reach.act:
+            self.act, self.act_block = reach.act, self.block[reach.act.idx]
+        block = self.act_block.reshape(reach.shape)
+        owner[...] = block if owner.ndim == block.ndim else block[..., None]
+        if self.compares_values:
+            self._make_values()
+            reach.along(self.values, nbytes)[...] = reach.along(self.words, nbytes)
+        self.writers[id(reach.segment)] = instr
+        return True
 
     def write(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int) -> None:
         """Threads store."""
@@ -86,8 +118,7 @@ class GlobalShadow:
         self, instr: Instr, lanes: Lanes, at: np.ndarray, before: np.ndarray, others: np.ndarray
     ) -> None:
         """Other blocks wrote here: the same values, or others?"""
-        if self.values is None:
-            self.values = np.zeros(self.owner.size, np.uint32)
+        self._make_values()
         now = self.words.take(at)
         if others.any():
             others &= self.values[at] != now
@@ -95,6 +126,10 @@ class GlobalShadow:
                 first = int(np.flatnonzero(others)[0])
                 self._note(instr, lanes, at, first, int(before[first]), "differ")
         self.values[at] = now
+
+    def _make_values(self) -> None:
+        if not self.values.size:
+            self.values = np.zeros(self.owner.size, np.uint32)
 
     def _note(
         self, instr: Instr, lanes: Lanes, at: np.ndarray, k: int, other: int, how: str

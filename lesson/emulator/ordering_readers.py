@@ -27,7 +27,7 @@ class Readers:
 
     def __init__(self, m: Machine, clocks: Clocks, shift: int) -> None:
         self.m, self.clocks, self.shift = m, clocks, shift
-        self.log: list[tuple[int, Lanes, np.ndarray, int, np.ndarray, np.ndarray]] = []
+        self.log: list[tuple[int, Lanes, np.ndarray, int, int, np.ndarray]] = []
         self.is_made = False
         self.granules = m.shared_stride >> GRANULE_SHIFT
         self.column: np.ndarray
@@ -35,9 +35,9 @@ class Readers:
         self.instr: np.ndarray
         self.matrix: np.ndarray | None = None
 
-    def add(self, number: int, lanes: Lanes, at: np.ndarray, count: int, index: np.ndarray) -> None:
-        """Lanes read units `at`, `count` each, from byte `index` on."""
-        self.log.append((number, lanes, at, count, index, self.clocks.snapshot()))
+    def add(self, number: int, lanes: Lanes, base: np.ndarray, moved: int, nbytes: int) -> None:
+        """Lanes read `nbytes` each from byte `base + moved` on."""
+        self.log.append((number, lanes, base, moved, nbytes, self.clocks.snapshot()))
         if len(self.log) > MAX_LOG:
             self.flush()
 
@@ -59,7 +59,9 @@ class Readers:
             self._make()
         log, self.log = self.log, []
         cells = None if self.matrix is None else self.matrix.reshape(-1)
-        for number, lanes, at, count, index, clock in log:
+        for number, lanes, base, moved, nbytes, clock in log:
+            index = base + moved
+            at, count = units(index, nbytes, self.shift)
             columns, stamps = self.clocks.column[lanes], clock[lanes]
             if cells is not None:
                 cells[(index >> GRANULE_SHIFT) * self.clocks.domain_lanes + columns] = stamps
@@ -95,3 +97,12 @@ class Readers:
         late[own] = False
         np.negative(np.maximum(cells, 0), out=cells)
         return first + int(np.flatnonzero(late)[0]) if late.any() else -1
+
+
+def units(index: np.ndarray, nbytes: int, shift: int) -> tuple[np.ndarray, int]:
+    """The units of some accesses, and how many each has."""
+    first = index >> shift
+    count = max(nbytes >> shift, 1)
+    if count == 1:
+        return first, 1
+    return (first[:, None] + np.arange(count)).reshape(-1), count

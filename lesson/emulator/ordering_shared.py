@@ -16,11 +16,13 @@ from lesson.emulator.observe import Copy
 from lesson.emulator.ordering_barriers import Barriers
 from lesson.emulator.ordering_clocks import Clocks, Lanes
 from lesson.emulator.ordering_notes import Notes
-from lesson.emulator.ordering_readers import NOBODY, Readers
+from lesson.emulator.ordering_readers import NOBODY, Readers, units
+from lesson.emulator.reach import WORD_NBYTES
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
+    from lesson.emulator.reach import Reach
 
 PENDING = np.int32(1 << 30)  # a stamp that nobody knows: cp.async whose group was not waited for
 NEVER = np.int32((1 << 31) - 1)  # the stamp of what nobody has written
@@ -58,11 +60,7 @@ class SharedShadow:
 
     def units(self, index: np.ndarray, nbytes: int) -> tuple[np.ndarray, int]:
         """The units of some accesses, and how many each has."""
-        first = index >> self.shift
-        count = max(nbytes >> self.shift, 1)
-        if count == 1:
-            return first, 1
-        return (first[:, None] + np.arange(count)).reshape(-1), count
+        return units(index, nbytes, self.shift)
 
     # ------------------------------------------------------------------------------ threads read
     def read(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: int) -> None:
@@ -77,7 +75,26 @@ class SharedShadow:
         known = clocks.know.reshape(-1).take(rows * width + writer) >= written
         if not known.all():
             self._bad_reads(instr, who, at, writer, known)
-        self.readers.add(self.number_of(instr), lanes, at, count, index)
+        self.readers.add(self.number_of(instr), lanes, index, 0, nbytes)
+
+    def read_along(self, instr: Instr, reach: Reach, nbytes: int) -> None:
+        """Threads load along a known pattern. Where one agent wrote it all, as a copy does, one
+        question a row of knowledge will do."""
+        if not self._is_known_along(reach, nbytes):
+            self.read(instr, reach.act.idx, reach.now(), nbytes)
+            return
+        moved = reach.at - reach.first
+        self.readers.add(self.number_of(instr), reach.act.idx, reach.index, moved, nbytes)
+
+    def _is_known_along(self, reach: Reach, nbytes: int) -> bool:
+        writer = reach.along(self.writer, nbytes) if 1 << self.shift == WORD_NBYTES else None
+        if writer is None:
+            return False
+        column = int(np.maximum.reduce(writer, axis=None))
+        if column < 0 or int(np.minimum.reduce(writer, axis=None)) != column:
+            return False
+        stamp = int(np.maximum.reduce(reach.along(self.written, nbytes), axis=None))
+        return int(self.clocks.know[self.clocks.rows_of(reach.act), column].min()) >= stamp
 
     def _bad_reads(
         self, instr: Instr, who: Lanes, at: np.ndarray, writer: np.ndarray, known: np.ndarray
