@@ -307,7 +307,11 @@ def narrowest_store(m: Machine) -> int:
     for code in m.program.functions:
         for item in code.function.body or ():
             mods = getattr(item, "mods", ())
-            is_access = getattr(item, "opcode", "") in ("st", "ld") and mods[-1] in widths
-            if is_access and not {"param", "global", "local", "const"} & set(mods):
+            is_access = getattr(item, "opcode", "") in ("st", "ld") and mods
+            if (
+                is_access
+                and mods[-1] in widths
+                and not {"param", "global", "local", "const"} & set(mods)
+            ):
                 unit = min(unit, widths[mods[-1]])
     return unit
