@@ -39,6 +39,7 @@ __all__ = [
     "draw_doors",
     "draw_edge_store",
     "draw_map",
+    "draw_measured",
     "draw_paths",
     "draw_right_tiles",
     "draw_swizzle",
@@ -51,12 +52,15 @@ __all__ = [
     "edit",
     "enable_cuda_cells",
     "exercise",
+    "measure_here",
+    "recorded_copies",
     "run_recorded",
     "run_tile_kernel",
     "show_instruction",
     "show_kernel",
     "snippet",
     "tensor_map",
+    "threads_needed",
     "verdict",
     "what_happens",
     "where_am_i",
@@ -263,6 +267,36 @@ def edge_store(x: int, y: int) -> np.ndarray | None:
     outcome = edges.store(x, y, targets.choose().name)
     print(outcome.says)
     return outcome.values
+
+
+def recorded_copies() -> None:
+    """Prints how fast copies ran on an H200, as ratios to the runtime's copy in the same run."""
+    from lesson import measured
+
+    print(measured.copies())
+
+
+def draw_measured(name: str) -> Picture:
+    """A recorded picture: threads, sizes, copies, transposes, edges or instructions."""
+    from lesson import measured
+
+    return measured.draw(name)
+
+
+def threads_needed(share: float) -> dict[str, int | None]:
+    """Threads on a multiprocessor that sufficed on an H200 for `share` of the runtime's copy."""
+    from lesson import measured
+
+    return measured.threads_needed(share)
+
+
+def measure_here() -> Picture:
+    """Measures a few points on this GPU, prints them, and draws them over what was recorded."""
+    from lesson import measured
+
+    says, points = measured.here()
+    print(says)
+    return measured.draw_here(points)
 
 
 def draw_paths(block: tuple[int, int]) -> Picture:

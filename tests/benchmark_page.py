@@ -2,8 +2,8 @@
 
     python -m tests.benchmark_page
 
-Every number on that page comes out of the evidence; a test holds the page to what this module
-makes of it.
+Every number in its tables comes out of the evidence, and the words under them from
+`benchmark_words`; a test holds the page to what this module makes of it.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from lesson import figures_bench
 from lesson.bench import contenders, evidence, summary
 from lesson.bench.peers import CEILING
+from tests import benchmark_words as words
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmark.md"
 MIB, GIB = 1 << 20, 1 << 30
@@ -32,18 +34,8 @@ once read, once written. Ratios are of medians, to `cudaMemcpy` device to device
 a copy that adds nothing is the practical ceiling.
 """
 
-METHOD = """\
-## How
-
-- Times come from CUDA events. At 4 GiB each launch is timed alone, and the contenders take turns,
-  so that a drift of the clocks hits all alike. Quartiles stand beside every median; no sample is
-  left out.
-- Small sizes are replayed as one CUDA graph of many launches. *Cold*: the launches go round over
-  512 MiB of input and as much output, far more than L2 holds. *Warm*: all over the same bytes.
-- A point of the sweep is the best of several settings with that many threads and blocks, measured
-  anew after it was chosen.
-- Clocks, power limit and persistence mode were as the machine had them.
-- The profiler's counters are of one launch over 256 MiB (`ncu --clock-control none`).
+PICTURE = """\
+![Bandwidth against threads: one warp suffices with asynchronous copies](benchmark_threads.png)
 """
 
 
@@ -51,6 +43,11 @@ def table(head: Row, rows: list[Row]) -> str:
     """A Markdown table."""
     lines = [head, ("---",) * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def chapter(title: str, *parts: str) -> str:
+    """A heading and what stands under it."""
+    return "\n\n".join([f"## {title}", *(part.strip() for part in parts if part)])
 
 
 def machine(record: Record) -> str:
@@ -78,8 +75,11 @@ def copies(record: Record) -> str:
     for name, s in summary.ranking(record["copies"]):
         setting = contender(record, name)
         rows.append((name, f"{s.median:.4f}", f"{s.low:.4f} to {s.high:.4f}", s.samples, setting))
-    return f"## Copies at 4 GiB\n\n`cudaMemcpy` moved {ceiling:.0f} GB/s.\n\n" + table(
-        ("contender", "ratio", "quartiles", "samples", "setting"), rows
+    return chapter(
+        "Copies at 4 GiB",
+        f"`cudaMemcpy` moved {ceiling:.0f} GB/s.",
+        table(("contender", "ratio", "quartiles", "samples", "setting"), rows),
+        words.COPIES,
     )
 
 
@@ -96,7 +96,7 @@ def contender(record: Record, name: str) -> str:
 
 def threads(record: Record) -> str:
     """The sweep: a table a kernel."""
-    parts = ["## Threads"]
+    parts = ["## Threads", PICTURE.strip()]
     rows = []
     for name in record["sweep"]["families"]:
         found = summary.points(record, name)
@@ -110,7 +110,7 @@ def threads(record: Record) -> str:
         "kernel", "one warp a multiprocessor", "best with blocks of 32", "best of all",
         "ratio of both", "threads a multiprocessor for 0.9",
     )  # fmt: skip
-    parts.append(table(head, rows))
+    parts += [table(head, rows), words.THREADS.strip()]
     for name in record["sweep"]["families"]:
         found = summary.points(record, name)
         body = [
@@ -143,7 +143,7 @@ def sizes(record: Record) -> str:
             rows.append((name, *cells))
         heads = [f"{n // GIB} GiB" if n >= GIB else f"{n // MIB} MiB" for n in columns]
         parts.append(f"GB/s, {kind}:\n\n" + table((kind, *heads), rows))
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, words.SIZES.strip()])
 
 
 def transposes(record: Record) -> str:
@@ -152,10 +152,10 @@ def transposes(record: Record) -> str:
     rows = []
     for name in record["transposers"]:
         ratios = [dict(summary.transposes(record, n))[name].median for n in (GIB, 4 * GIB)]
-        passes = summary.passes(kernels.get(name))
-        rows.append((name, *(f"{r:.4f}" for r in ratios), f"{passes:.2f}" if passes else ""))
-    head = ("transpose", "1 GiB", "4 GiB", "passes an access of shared memory")
-    return "## Transposes\n\n" + table(head, rows)
+        times = summary.conflicts(kernels.get(name))
+        rows.append((name, *(f"{r:.4f}" for r in ratios), f"{times:.2f}" if times else ""))
+    head = ("transpose", "1 GiB", "4 GiB", "passes through shared memory, fewest = 1")
+    return chapter("Transposes", table(head, rows), words.TRANSPOSES)
 
 
 def edges(record: Record) -> str:
@@ -171,7 +171,8 @@ def edges(record: Record) -> str:
             for side in ("plain", "tma")
         ]
         rows.append((row["name"], *cells))
-    return "## Edges\n\n" + table(("matrix or tile", "plain loads", "TMA"), rows)
+    head = ("matrix or tile", "plain loads", "TMA")
+    return chapter("Edges", table(head, rows), words.EDGES)
 
 
 def instructions(record: Record) -> str:
@@ -190,7 +191,8 @@ def instructions(record: Record) -> str:
             )
         )
     head = ("kernel", "registers", "shared bytes", "warp instructions a KiB", "issue slots used")
-    return "## Registers, instructions, issue slots\n\n" + table(head, rows)
+    title = "Registers, instructions, issue slots"
+    return chapter(title, table(head, rows), words.INSTRUCTIONS)
 
 
 def sanitizers(record: Record) -> str:
@@ -200,7 +202,8 @@ def sanitizers(record: Record) -> str:
         for tool, found in record["sanitizers"].items()
     ]
     head = ("tool", "says", "kernels that were also right under it")
-    return "## compute-sanitizer\n\n" + table(head, rows)
+    loud = any(found.get("exit_status") for found in record["sanitizers"].values())
+    return chapter("compute-sanitizer", table(head, rows), words.LOUD if loud else "")
 
 
 def page(record: Record) -> str:
@@ -208,10 +211,11 @@ def page(record: Record) -> str:
     parts = [
         HEAD.rstrip(), machine(record), goals(record), copies(record), threads(record),
         sizes(record), transposes(record), edges(record), instructions(record), sanitizers(record),
-        METHOD.rstrip(),
+        words.METHOD.rstrip(),
     ]  # fmt: skip
     return "\n\n".join(parts) + "\n"
 
 
 if __name__ == "__main__":
-    PAGE.write_text(page(evidence.load()), encoding="utf-8")
+    PAGE.write_text(page(evidence.load()), encoding="utf-8", newline="\n")
+    figures_bench.threads(evidence.load()).save(PAGE.parent / "benchmark_threads.png")

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import types
 from pathlib import Path
 
 import pytest
 
 from lesson import __main__ as command_line
-from lesson import figures_bench, gpu_status
-from lesson.bench import contenders, evidence, measure, report, summary, tools, tune, variants
+from lesson import figures_bench, gpu_status, measured
+from lesson.bench import (
+    contenders,
+    evidence,
+    measure,
+    quick,
+    report,
+    summary,
+    tools,
+    tune,
+    variants,
+)
 from lesson.bench.variants import variant
 from lesson.errors import LessonError
 from tests import bench_stand_in, benchmark_page
@@ -222,3 +233,59 @@ def test_every_goal_was_met_on_the_h200():
         g.says: True for g in summary.goals(found)
     }
     assert len(summary.goals(found)) == 7
+
+
+def test_the_page_is_what_the_evidence_says():
+    assert benchmark_page.PAGE.read_text(encoding="utf-8") == benchmark_page.page(evidence.load())
+
+
+def test_conflicts_are_multiples_of_the_fewest_passes():
+    waves = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op"
+    extra = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op"
+    counted = {
+        f"{waves}_ld.sum": 6,
+        f"{waves}_st.sum": 6,
+        f"{extra}_ld.sum": 0,
+        f"{extra}_st.sum": 8,
+    }
+    assert summary.conflicts(counted) == 3
+    assert summary.conflicts(None) == 0
+
+
+def test_the_notebook_names_the_recorded_gpu_and_measures_nothing_without_one(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("LESSON_TARGET", "emulator")
+    assert measured.copies().startswith("RECORDED on an NVIDIA H200, 2026-11-29, 4 GiB")
+    assert measured.here() == (
+        "Measured here: nothing, for that takes a Hopper GPU or a later one.",
+        {},
+    )
+    with pytest.raises(LessonError, match=r"must be one of threads, sizes, .*, got 'thread'"):
+        measured.draw("thread")
+
+
+def test_points_measured_here_are_stars_over_the_recorded_lines(record: dict):
+    points = {("TMA ring", 32): 0.9, ("plain 16-byte", 32): 0.3}
+    picture = figures_bench.threads(record, points)
+    stars = [line for line in picture.figure.axes[0].lines if line.get_marker() == "*"]
+    assert [list(line.get_ydata()) for line in stars] == [[90, 30]]
+    assert picture.alt == figures_bench.threads(record).alt == figures_bench.threads(record, {}).alt
+    says = [text.get_text() for text in picture.figure.axes[0].texts]
+    assert any("MEASURED HERE" in text for text in says)
+    says = [text.get_text() for text in figures_bench.threads(record, {}).figure.axes[0].texts]
+    assert any("nothing is measured here" in text for text in says)
+
+
+def test_a_few_points_are_measured_in_the_settings_of_the_record(monkeypatch: pytest.MonkeyPatch):
+    assert set(quick.settings()) == {(k, n) for k in quick.KERNELS for n in quick.THREADS}
+    monkeypatch.setattr(quick, "Bench", bench_stand_in.StandInBench)
+    monkeypatch.setattr(
+        quick, "Builder", lambda arch, processes: bench_stand_in.StandInBuilder(arch)
+    )
+    monkeypatch.setattr(quick.gpu, "require", lambda _: types.SimpleNamespace(capability=(9, 0)))
+    monkeypatch.setattr(quick.peers, "memcpy", lambda x, y: bench_stand_in.Call(x.nbytes))
+    monkeypatch.setattr(quick.timing, "alone", lambda _, call, n: [call.nanoseconds()] * n)
+    found = quick.shares()
+    assert set(found) == set(quick.settings())
+    assert found["TMA ring", 32] > 0.85 > found["plain 16-byte", 32]

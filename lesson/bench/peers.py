@@ -28,7 +28,7 @@ _DEVICE_TO_DEVICE = 3
 
 def find() -> tuple[dict[str, Peer], dict[str, str]]:
     """(peers by name, why others are missing)."""
-    found: dict[str, Peer] = {"cudaMemcpy": _memcpy, **_cupy_peers()}
+    found: dict[str, Peer] = {"cudaMemcpy": memcpy, **_cupy_peers()}
     missing: dict[str, str] = {}
     for name, make in (("PyTorch", _torch_peers), ("Triton", _triton_peers)):
         try:
@@ -38,7 +38,8 @@ def find() -> tuple[dict[str, Peer], dict[str, str]]:
     return found, missing
 
 
-def _memcpy(x: Any, y: Any) -> Call:
+def memcpy(x: Any, y: Any) -> Call:
+    """The runtime's copy, on the current stream."""
     import cupy
 
     runtime, current = cupy.cuda.runtime, cupy.cuda.get_current_stream

@@ -91,6 +91,18 @@ def passes(counters: dict[str, float] | None) -> float:
     return waves / asked if asked else 0.0
 
 
+def conflicts(counters: dict[str, float] | None) -> float:
+    """Passes as a multiple of the fewest that these accesses can do with; 0 if nobody counted."""
+    waves, extra = (
+        sum((counters or {}).get(f"{what}_{op}.sum", 0.0) for op in ("ld", "st"))
+        for what in (
+            "l1tex__data_pipe_lsu_wavefronts_mem_shared_op",
+            "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op",
+        )
+    )
+    return waves / (waves - extra) if waves > extra else 0.0
+
+
 @dataclass(frozen=True)
 class Goal:
     """One goal of the benchmark, with what was measured against it."""
