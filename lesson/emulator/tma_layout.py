@@ -255,4 +255,5 @@ def global_footprint(
         hop = g.steps[k] * g.strides_bytes[k]
         at = (at[:, None] + np.arange(count, dtype=np.int64) * hop).ravel()
     row = np.arange((ranges[0][1] - ranges[0][0]) * g.itemsize, dtype=np.int64)
-    return np.unique((at[:, None] + row).ravel())
+    found = (at[:, None] + row).ravel()
+    return found if np.all(np.diff(at) >= row.size) else np.unique(found)
