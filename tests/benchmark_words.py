@@ -48,7 +48,8 @@ TRANSPOSES = """\
 far. But *the swizzle is not why*. The profiler counts what it does: of lanes along a row, 4.8
 times the fewest passes become 2.8; lanes along a diagonal have next to no conflicts (1.2), with a
 swizzle or without. The bandwidth of all four is the same within half a percent, and at 4 GiB the
-one with most conflicts is ahead: shared memory has time to spare while the memory is the limit. A swizzle shows where shared memory is the limit, as in a matrix product.
+one with most conflicts is ahead: shared memory has time to spare while the memory is the limit. A
+swizzle shows where shared memory is the limit, as in a matrix product.
 
 The padded kernel has no conflicts to speak of, and a fifth of its issue slots in use. It loads
 and stores 4 bytes a thread, so few bytes are on their way; that is the likely reason. The order

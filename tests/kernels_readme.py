@@ -27,7 +27,7 @@ HEAD = """\
 | --- | --- |
 | `tma_tile.cu` | the standalone program; the lesson quotes its marked regions |
 | `record_writes.cuh` | an `out` that remembers its writers, for the measured heatmaps |
-| `bench/` | the kernels that `python -m lesson bench` measures; [what an H200 said](../../docs/benchmark.md) |
+| `bench/` | the kernels of `python -m lesson bench`; [what it found](../../docs/benchmark.md) |
 | `evidence/` | what compilers and a GPU said of exactly these sources |
 
 ## Build and run
