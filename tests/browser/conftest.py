@@ -18,6 +18,16 @@ from typing import Any
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+START_MS = 60_000
+# Nothing of its own on the network, and no graphics card.
+QUIET = (
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
 
 
 def chromium() -> str | None:
@@ -50,7 +60,9 @@ def browser() -> Iterator[Any]:
 
     with sync_playwright() as playwright:
         # The sandbox needs rights that a container does not have; the pages are our own.
-        running = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        running = playwright.chromium.launch(
+            executable_path=chromium(), args=["--no-sandbox", *QUIET], timeout=START_MS
+        )
         yield running
         running.close()
 

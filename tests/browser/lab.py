@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-START_S, STOP_S = 60, 20
-OPEN_MS, RUN_MS, STEP_MS = 60_000, 100_000, 20_000
+START_S, STOP_S = 90, 20
+OPEN_MS, RUN_MS, STEP_MS = 90_000, 240_000, 45_000
 # No page of news, no dialog that asks for it.
 SETTINGS = {
     "@jupyterlab/apputils-extension/notification.jupyterlab-settings": {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ from tests.browser.lab import STEP_MS, Lab, Server, jupyterlab
 
 FRESH, COMMITTED = "lesson.ipynb", "as_committed.ipynb"
 TOO_MANY = 'too_many = helpers.edit("issue-tma", "sizeof(tile)", "3 * sizeof(tile)")'
+MISSPELT = 'wrong = helpers.edit("issue-tma", "bar.arrive();", "bar.arive();")'
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 
-
-@pytest.fixture(scope="module")
-def notebook() -> nbformat.NotebookNode:
-    """The lesson without outputs, so that what a test sees was made in the browser."""
+def without_outputs() -> nbformat.NotebookNode:
+    """The lesson as a copy whose every output is still to be made, in the browser."""
     found = nbformat.read(run_lesson.lesson_notebook(), 4)
     for cell in found.cells:
         if cell.cell_type == "code":
@@ -30,57 +27,61 @@ def notebook() -> nbformat.NotebookNode:
     return found
 
 
-def code_cells(notebook: nbformat.NotebookNode) -> int:
-    return sum(cell.cell_type == "code" for cell in notebook.cells)
+def prepare(folder: Path) -> nbformat.NotebookNode:
+    """The two notebooks that are opened: one without outputs, and the lesson as committed."""
+    work = folder / "work"
+    work.mkdir()
+    fresh = without_outputs()
+    nbformat.write(fresh, work / FRESH)
+    shutil.copy(run_lesson.lesson_notebook(), work / COMMITTED)
+    return fresh
 
 
-@pytest.fixture(scope="module")
-def server(browser: Any, notebook: Any, tmp_path_factory: Any) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("lab")
-    (folder / "work").mkdir()
-    nbformat.write(notebook, folder / "work" / FRESH)
-    shutil.copy(run_lesson.lesson_notebook(), folder / "work" / COMMITTED)
-    with jupyterlab(folder) as running:
-        yield running
+# One test, not seven: the tests of a module may be dealt out to several processes, and each would
+# start a server and run the whole lesson.
+@pytest.mark.slow
+@pytest.mark.timeout(480)
+def test_a_person_runs_the_lesson_looks_steps_edits_and_gets_a_diagnosis(
+    browser, tmp_path, screenshots
+):
+    fresh = prepare(tmp_path)
+    codes = sum(cell.cell_type == "code" for cell in fresh.cells)
+    with jupyterlab(tmp_path) as server:
+        lab = Lab.open(browser, server, FRESH, len(fresh.cells))
+        lab.run_all(codes)
+        sees_the_round_trip_and_no_error(lab)
+        sees_every_picture_at_its_size(lab, fresh, screenshots)
+        steps_with_keys_that_do_not_reach_the_notebook(lab, screenshots)
+        edits_a_snippet_and_gets_a_diagnosis(lab, screenshots)
+        misspells_and_sees_the_compilers_words(lab, screenshots)
+        assert lab.errors == []
+        lab.page.close()
+        sees_a_still_picture_where_nothing_is_trusted(browser, server, fresh, screenshots)
 
 
-@pytest.fixture(scope="module")
-def lab(browser: Any, server: Server, notebook: nbformat.NotebookNode) -> Lab:
-    """The lesson, all of its cells run."""
-    opened = Lab.open(browser, server, FRESH, len(notebook.cells))
-    opened.run_all(code_cells(notebook))
-    return opened
-
-
-@pytest.fixture
-def photograph(lab: Lab, screenshots: Path) -> Any:
-    return lambda name: lab.page.screenshot(path=screenshots / f"lab-{name}.png")
-
-
-def test_all_cells_run_and_the_round_trip_passes(lab, photograph):
+def sees_the_round_trip_and_no_error(lab: Lab) -> None:
     said = "\n".join(lab.page.locator(".jp-OutputArea-output").all_text_contents())
     assert "round trip: PASS. 65536 elements, 16 tiles of 64 x 64 floats" in said
     assert "Traceback" not in said
-    photograph("end")
 
 
-def test_every_picture_is_seen_at_its_size(lab, notebook, photograph):
-    lab.page.locator(".jp-OutputArea-output figure img").first.scroll_into_view_if_needed()
-    photograph("first-picture")
+def sees_every_picture_at_its_size(lab: Lab, fresh: Any, screenshots: Path) -> None:
+    images = lab.page.locator(".jp-OutputArea-output figure img")
+    images.first.scroll_into_view_if_needed(timeout=STEP_MS)
+    lab.page.screenshot(path=screenshots / "lab-first-picture.png")
     drawn = lab.page.evaluate(
         "[...document.querySelectorAll('.jp-OutputArea-output figure img')]"
         ".filter(e => !e.closest('.tma-stepper')).map(e => [e.naturalWidth, e.offsetWidth])"
     )
-    calls = sum(len(re.findall(r"^helpers\.draw_(?!timeline)", c.source, re.M))
-                for c in notebook.cells)  # fmt: skip
-    assert len(drawn) == calls >= 12
+    draws = re.compile(r"^helpers\.draw_(?!timeline)", re.MULTILINE)
+    assert len(drawn) >= sum(len(draws.findall(cell.source)) for cell in fresh.cells) >= 12
     assert all(pixels > 600 and width > 300 for pixels, width in drawn)
 
 
-def test_the_slider_steps_through_the_block_and_no_key_reaches_the_notebook(lab, photograph):
+def steps_with_keys_that_do_not_reach_the_notebook(lab: Lab, screenshots: Path) -> None:
     stepper = lab.page.locator(".tma-stepper").first
     slider = stepper.get_by_role("slider", name="Step of the timeline")
-    slider.scroll_into_view_if_needed()
+    slider.scroll_into_view_if_needed(timeout=STEP_MS)
     slider.focus()
     before = lab.active_cell()
     for _ in range(4):
@@ -93,10 +94,10 @@ def test_the_slider_steps_through_the_block_and_no_key_reaches_the_notebook(lab,
     lab.page.keyboard.press("End")
     assert says.inner_text() == "Step 28 of 28: all 256 threads end."
     assert lab.active_cell() == before
-    photograph("stepper")
+    stepper.screenshot(path=screenshots / "lab-stepper.png", timeout=STEP_MS)
 
 
-def test_an_edited_snippet_is_compiled_and_diagnosed(lab, photograph):
+def edits_a_snippet_and_gets_a_diagnosis(lab: Lab, screenshots: Path) -> None:
     cell = lab.rewrite(
         'too_many = helpers.edit("issue-tma"', f"{TOO_MANY}\nhelpers.diagnose(too_many)"
     )
@@ -107,34 +108,30 @@ def test_an_edited_snippet_is_compiled_and_diagnosed(lab, photograph):
     assert "too-many-bytes-expected" in said
     assert "tma_tile.cu line 111" in said
     assert "3 * sizeof(tile)" in said
-    photograph("edited")
+    lab.page.screenshot(path=screenshots / "lab-edited.png")
 
 
-def test_an_edit_that_does_not_compile_shows_the_compilers_words(lab, photograph):
-    broken = 'wrong = helpers.edit("issue-tma", "bar.arrive();", "bar.arive();")'
-    cell = lab.rewrite("too_few = helpers.edit(", f"{broken}\nhelpers.run_tile_kernel(wrong)")
+def misspells_and_sees_the_compilers_words(lab: Lab, screenshots: Path) -> None:
+    cell = lab.rewrite("too_few = helpers.edit(", f"{MISSPELT}\nhelpers.run_tile_kernel(wrong)")
     output = cell.locator(".jp-OutputArea-output", has_text="arive")
     output.last.wait_for(timeout=STEP_MS)
     said = output.last.inner_text()
     assert said.startswith("CompileError: ")
     assert "tma_tile.cu" in said
     assert "targets.py" not in said
-    photograph("compile-error")
+    lab.page.screenshot(path=screenshots / "lab-compile-error.png")
 
 
-def test_the_console_has_no_complaint(lab):
-    assert lab.errors == []
-
-
-def test_as_committed_and_not_trusted_the_still_timeline_stands_in(
-    browser, server, notebook, screenshots
-):
-    opened = Lab.open(browser, server, COMMITTED, len(notebook.cells))
-    still = opened.page.locator(".jp-OutputArea-output img[alt^='Timeline of block']").first
+def sees_a_still_picture_where_nothing_is_trusted(
+    browser: Any, server: Server, fresh: Any, screenshots: Path
+) -> None:
+    """As somebody sees it who opens the file that another person ran: scripts are taken out."""
+    lab = Lab.open(browser, server, COMMITTED, len(fresh.cells))
+    still = lab.page.locator(".jp-OutputArea-output img[alt^='Timeline of block']").first
     still.scroll_into_view_if_needed(timeout=STEP_MS)
     still.screenshot(path=screenshots / "lab-not-trusted.png", timeout=STEP_MS)
     assert still.evaluate("e => e.naturalWidth") > 1000
-    assert opened.page.get_by_role("slider").count() == 0
-    assert "box-sizing" not in opened.page.locator(".jp-Notebook").inner_text()
-    assert opened.errors == []
-    opened.page.close()
+    assert lab.page.get_by_role("slider").count() == 0
+    assert "box-sizing" not in (lab.page.locator(".jp-Notebook").text_content() or "")
+    assert lab.errors == []
+    lab.page.close()

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
@@ -148,9 +147,3 @@ def test_the_speaker_view_opens_without_a_network_and_shows_the_notes(deck):
     notes = view.inner_text(".speaker-controls-notes .value")
     view.close()
     assert "minutes" in notes
-
-
-def test_a_cell_that_does_not_say_what_it_is_on_a_slide_is_refused():
-    notebook = new_notebook(cells=[nbformat.v4.new_markdown_cell("# Lost\nand found")])
-    with pytest.raises(slides.NotebookError, match="without slide_type: '# Lost'"):
-        slides.render(notebook, "slides")
