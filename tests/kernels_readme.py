@@ -27,6 +27,8 @@ HEAD = """\
 | --- | --- |
 | `tma_tile.cu` | the standalone program; the lesson quotes its marked regions |
 | `record_writes.cuh` | an `out` that remembers its writers, for the measured heatmaps |
+| `edges.cu` | one load and one store at the edges of a small matrix |
+| `columns.cu` | reads a tile by rows or columns, to count bank conflicts |
 | `bench/` | the kernels of `python -m lesson bench`; [what it found](../../docs/benchmark.md) |
 | `evidence/` | what compilers and a GPU said of exactly these sources |
 
