@@ -20,7 +20,7 @@ MACHINE_PATHS = re.compile(
 REGISTRIES = re.compile(
     "|".join(["py" + "pi.org", "pythonho" + "sted", "npm" + "js.org", "debian" + ".org"])
 )
-BINARY = {".npz", ".png", ".gz", ".whl"}
+BINARY = {".npz", ".png", ".gz", ".xz", ".whl"}
 
 
 @cache
