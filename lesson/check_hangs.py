@@ -10,10 +10,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from lesson.check_hangs_arrivals import arrived_astray, missing
 from lesson.check_scene import Scene
 from lesson.check_words import WORDS
-from lesson.emulator.ordering_barriers import Barrier
 from lesson.emulator.ordering_notes import Note
+from lesson.emulator.ordering_phases import Barrier
 from lesson.emulator.progress import Wait
 from lesson.emulator.ptx import Instr
 from lesson.errors import Hang
@@ -149,7 +150,8 @@ def _wrong_parity(
         note, "wait-wrong-parity", scene.line_of(wait.instr),
         f"The wait on {name} asks for parity {parity}, while phase {phase}, which this thread has "
         "not waited for yet, "
-        f"has parity {phase & 1}: it waits for the phase behind, which never ends.",
+        f"has parity {phase & 1}: once that phase is over, the wait is for the one behind, which "
+        "never ends; before, it passes at once.",
         f"Wait for parity {phase & 1} here: phase n of a barrier has parity n & 1, and the parity "
         "flips each time that "
         "the barrier is used again.",
@@ -191,12 +193,16 @@ def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene:
         **_who(mine, scene),
     }  # fmt: skip
     first = barrier.block % m.cluster_nblocks * m.padded_threads
-    here = phase.arrived[first : first + m.threads]
-    last = barrier.last.arrived[first : first + m.threads] if barrier.last is not None else None
+    lanes = scene.observer.clocks.domain_lanes
+    here = phase.arrived(lanes)[first : first + m.threads]
+    last = barrier.last.arrived(lanes)[first : first + m.threads] if barrier.last else None
     if last is not None and phase.arrivals and _is_split(here > 0, last > 0):
         note.facts |= {"count": barrier.count, "arrivals": m.threads}
         note.other, note.instr = barrier.init, phase.arrive
         return replace(WORDS["too-many-arrivals"](note, scene), is_proved=True)
+    astray = arrived_astray(note, wait, barrier, state, scene)
+    if astray is not None:
+        return astray
     elsewhere = [
         w for w in mine if w.kind in ("bar", "cluster", "warp") or _other_barrier(w, barrier)
     ]
@@ -212,7 +218,7 @@ def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene:
             f"Initialise it for {phase.arrivals} arrivals.",
             state, scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait"),
         )  # fmt: skip
-    return _missing(note, wait, barrier, name, state, scene)
+    return missing(note, wait, barrier, name, state, scene)
 
 
 def _is_split(here: np.ndarray, before: np.ndarray) -> bool:
@@ -274,39 +280,6 @@ def _fresh_ring(absent: Wait, wait: Wait, scene: Scene) -> Finding | None:
         scene.place(each.instr, "this wait should pass at first")
         + scene.place(wait.instr, "others wait"),
     )
-
-
-def _missing(
-    note: Note, wait: Wait, barrier: Barrier, name: str, state: dict[str, object], scene: Scene
-) -> Finding:
-    phase = barrier.now
-    places = scene.place(barrier.init, "the init") + scene.place(wait.instr, "the wait")
-    if not phase.arrivals and not phase.issued_nbytes and not phase.expected_nbytes:
-        kind = (
-            "no-copy-issued"
-            if not barrier.copies_ever and not barrier.number
-            else "phase-never-ends"
-        )
-        return scene.finding(
-            note, kind, scene.line_of(wait.instr),
-            f"Nobody arrives at the barrier {name} in phase {barrier.number}, and no copy is "
-            "issued on it, so this wait "
-            "never ends.",
-            "Arrive and issue the copy for every phase that is waited for; or wait for fewer.",
-            state, places,
-        )  # fmt: skip
-    if not phase.arrivals:
-        says = f"bytes are expected or copied on {name}, but nobody arrives"
-    else:
-        says = f"{phase.arrivals} of {barrier.count} arrivals come at {name}"
-    return scene.finding(
-        note, "arrivals-missing", scene.line_of(barrier.init),
-        f"In phase {barrier.number} {says}, so the phase never ends and this block hangs.",
-        f"Let {barrier.count} arrivals come in each phase, or initialise the barrier for those "
-        "that do "
-        f"({phase.arrivals}).",
-        state, places,
-    )  # fmt: skip
 
 
 # -------------------------------------------------------------------------------- block barriers

@@ -13,8 +13,8 @@ from typing import Any
 from lesson.check_case import Case
 from lesson.emulator.observe import Copy
 from lesson.emulator.ordering import Ordering
-from lesson.emulator.ordering_barriers import Barrier
 from lesson.emulator.ordering_notes import Note
+from lesson.emulator.ordering_phases import Barrier
 from lesson.emulator.ptx import Instr
 from lesson.findings import Finding, Place
 

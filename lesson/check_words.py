@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lesson.check_scene import Scene
-from lesson.emulator.ordering_barriers import Barrier
 from lesson.emulator.ordering_notes import Note
+from lesson.emulator.ordering_phases import Barrier
 from lesson.findings import Finding, Place
 
 Words = Callable[[Note, Scene], Finding]

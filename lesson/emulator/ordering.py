@@ -17,7 +17,7 @@ import numpy as np
 from lesson.emulator import tma
 from lesson.emulator.observe import Copy, Observer
 from lesson.emulator.ordering_barriers import Barriers
-from lesson.emulator.ordering_clocks import Clocks, Lanes, Shared
+from lesson.emulator.ordering_clocks import Clocks, Lanes, Shared, by_owner
 from lesson.emulator.ordering_global import GlobalShadow
 from lesson.emulator.ordering_groups import Groups
 from lesson.emulator.ordering_life import Life
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from lesson.emulator.reach import Reach
 
 STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio"})
-ByBlock = tuple[tuple[int, int], Lanes]
 LOADS = ("load", "bulk_load", "bulk_shared", "st_async")
 STORES = ("store", "reduce", "bulk_store", "bulk_reduce", "bulk_shared")
 
@@ -120,7 +119,7 @@ class Ordering(Observer):
             known = self.strong.get(domain)
             if known is not None:
                 clocks.acquire(mine, known)
-            self.strong[domain] = clocks.release(mine, known or clocks.empty())
+            self.strong[domain] = clocks.release(mine, known)
 
     # ---------------------------------------------------------------------------------- barriers
     def bar_arrive(self, m: Machine, instr: Instr, lanes: Lanes, barrier: np.ndarray) -> None:
@@ -132,9 +131,10 @@ class Ordering(Observer):
             group = np.cumsum(np.diff(block, prepend=block[0]) != 0)
             self.clocks.meet(lanes, group, int(group[-1]) + 1)
             return
-        for key, mine in self._by_block(m, lanes, number):
-            into = self.pending.get(key) or self.clocks.empty()
-            self.pending[key] = self.clocks.release(mine, into)
+        blocks = m.cluster_nblocks if number == -1 else 1
+        for owner, mine in by_owner(lanes, m.padded_threads * blocks):
+            key = owner * blocks, number
+            self.pending[key] = self.clocks.release(mine, self.pending.get(key))
 
     def _is_of_all(self, m: Machine, instr: Instr, lanes: Lanes, number: int) -> bool:
         """Whether every thread of the batch meets at this barrier, and nobody came before."""
@@ -151,16 +151,6 @@ class Ordering(Observer):
         if gathered is not None:
             self.clocks.acquire(lanes, gathered)
         self.barriers.synced_at[lanes] = m.steps
-
-    def _by_block(self, m: Machine, lanes: Lanes, number: int) -> list[ByBlock]:
-        """The lanes of each block (or cluster), with the key of the barrier."""
-        size = m.padded_threads * (m.cluster_nblocks if number == -1 else 1)
-        per = m.cluster_nblocks if number == -1 else 1
-        owner = lanes // size
-        if owner[0] == owner[-1]:
-            return [((int(owner[0]) * per, number), lanes)]
-        cuts = np.flatnonzero(np.diff(owner)) + 1
-        return [((int(part[0]) // size * per, number), part) for part in np.split(lanes, cuts)]
 
     def warp_sync(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
         if instr.opcode != "bar" or not lanes.size:
@@ -203,13 +193,14 @@ class Ordering(Observer):
             self._tested(instr, lanes, index, details["done"])
 
     def _completed(self, instr: Instr | None, lanes: Lanes, index: np.ndarray, nbytes: Any) -> None:
-        amounts = (
-            [nbytes] if isinstance(nbytes, int) else np.broadcast_to(nbytes, index.size).tolist()
-        )
+        if instr is None:
+            self.barriers.landed(int(index[0]), nbytes)
+            return
+        amounts = np.broadcast_to(nbytes, index.size).tolist()
         for at, amount in zip(index.tolist(), amounts, strict=True):
             self.barriers.landed(at, amount)
             found = self.barriers.at.get(at)
-            if instr is not None and found is not None:
+            if found is not None:
                 found.now.issued_nbytes += amount
 
     def _tested(self, instr: Instr, lanes: Lanes, index: np.ndarray, done: np.ndarray) -> None:

@@ -9,68 +9,18 @@ afterwards why a phase was over too early, or never.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lesson.emulator.observe import Copy
-from lesson.emulator.ordering_clocks import Clocks, Lanes, Shared
+from lesson.emulator.ordering_clocks import Clocks, Lanes
 from lesson.emulator.ordering_notes import Notes
+from lesson.emulator.ordering_phases import Barrier, Phase, Waits
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
     from lesson.emulator.ptx import Instr
-
-NBYTES = 8
-
-
-@dataclass(slots=True, eq=False)
-class Phase:
-    """What happened in one phase of a barrier. `arrived`: how often each thread did."""
-
-    arrived: np.ndarray
-    arrivals: int = 0
-    expected_nbytes: int = 0
-    issued_nbytes: int = 0
-    landed_nbytes: int = 0
-    expect: Instr | None = None
-    expect_lane: int = -1
-    arrive: Instr | None = None
-    copies: list[Copy] = field(default_factory=list)
-
-
-@dataclass(slots=True, eq=False)
-class Barrier:
-    """One mbarrier, from its init on. `number` counts completed phases, `column` is its
-    pseudo-agent.
-
-    `waits`: of each lane the last wait that let it go, the number of phases completed then, and the
-    step. `touched_at`: the step of the first arrival or expect_tx. `issued_at`: the step at which
-    the first copy of a phase (by the number that it completes) was issued.
-    """
-
-    index: int
-    block: int
-    domain: int
-    column: int
-    count: int
-    init: Instr | None
-    init_lane: int
-    init_stamp: int
-    now: Phase
-    pending: Shared
-    passed: Shared
-    is_live: bool = True
-    is_published: bool = False
-    is_known_to_all: bool = False
-    number: int = 0
-    last: Phase | None = None
-    dropped: int = 0
-    waits: dict[int, tuple[Instr, int, int]] = field(default_factory=dict)
-    issued_at: dict[int, int] = field(default_factory=dict)
-    copies_ever: int = 0
-    touched_at: int = -1
 
 
 class Barriers:
@@ -84,24 +34,21 @@ class Barriers:
         self.trivial: dict[int, Instr] = {}
         self.synced_at = np.full(m.nlanes, -1, np.int64)
 
-    def new_phase(self) -> Phase:
-        return Phase(np.zeros(self.clocks.domain_lanes, np.int32))
-
     # ---------------------------------------------------------------------------- life and death
     def init(self, instr: Instr, lanes: Lanes, index: np.ndarray, count: np.ndarray) -> None:
         """mbarrier.init by some lanes."""
+        clocks = self.clocks
         counts = np.broadcast_to(count, lanes.size).tolist()
-        for lane, at, n in zip(lanes.tolist(), index.tolist(), counts, strict=True):
-            clocks, before = self.clocks, self.at.get(at)
+        domains, stamps = clocks.domain[lanes].tolist(), clocks.clock[lanes].tolist()
+        every = zip(lanes.tolist(), index.tolist(), counts, domains, stamps, strict=True)
+        for lane, at, n, domain, stamp in every:
+            before = self.at.get(at)
             block = at // self.m.shared_stride
-            domain = int(clocks.domain[lane])
             if before is not None and before.is_live:
                 self.notes.add(self.m, "barrier-reinit", instr, lane, before.init, index=at)
             column = clocks.new_column(domain) if before is None else before.column
-            stamp = int(clocks.clock[lane])
             made = Barrier(
-                at, block, domain, column, n, instr, lane, stamp, self.new_phase(),
-                clocks.empty(), clocks.empty(),
+                at, block, domain, column, n, instr, lane, stamp, Waits(clocks.domain_lanes)
             )  # fmt: skip
             made.number = 0 if before is None else before.number + 1
             self.at[at] = self.by_column[domain, column] = made
@@ -146,9 +93,8 @@ class Barriers:
             barrier.is_published = True
         if barrier.is_published:
             return
-        column = self.clocks.column[barrier.init_lane : barrier.init_lane + 1]
-        stamp = np.array([barrier.init_stamp])
-        if self.clocks.lane_sees_fenced(copy.lane, column, stamp)[0]:
+        column = int(self.clocks.column[barrier.init_lane])
+        if self.clocks.lane_sees_one_fenced(copy.lane, column, barrier.init_stamp):
             barrier.is_published = True
         elif self._knows_init(copy.lane, barrier):
             self.notes.add(
@@ -162,11 +108,11 @@ class Barriers:
     ) -> Iterator[tuple[Barrier | None, Lanes, Any]]:
         """The lanes of each barrier: (barrier or None, its lanes, their positions)."""
         groups: list[tuple[int, Any]]
-        step = np.diff(index)
-        cuts = np.flatnonzero(step)
+        step = index[1:] - index[:-1]
+        cuts = step.nonzero()[0]
         if not cuts.size:
             groups = [(int(index[0]), slice(None))]
-        elif int(step.min()) >= 0:
+        elif int(np.minimum.reduce(step)) >= 0:
             starts = [0, *(cuts + 1).tolist()]
             stops = [*starts[1:], lanes.size]
             groups = [(int(index[a]), slice(a, b)) for a, b in zip(starts, stops, strict=True)]
@@ -175,9 +121,6 @@ class Barriers:
         for at, part in groups:
             mine = lanes[part]
             found = self.at.get(at)
-            if found is not None and found.is_known_to_all and found.is_live:
-                yield found, mine, part
-                continue
             if found is not None and found.is_live and self._is_known_to_block(found):
                 yield found, mine, part
                 continue
@@ -196,10 +139,13 @@ class Barriers:
 
     def _is_known_to_block(self, barrier: Barrier) -> bool:
         """Whether all threads of the barrier's own block do; then nobody is asked again."""
-        if self.m.cluster_nblocks == 1:
+        if not barrier.is_known_to_all and self.m.cluster_nblocks == 1:
             first = barrier.block * self.m.padded_threads
-            everyone = np.arange(first, first + self.m.threads)
-            barrier.is_known_to_all = bool(self._knowing(barrier, everyone).all())
+            rows = self.clocks.row[first : first + self.m.threads]
+            column = self.clocks.column[barrier.init_lane]
+            known = self.clocks.know[rows, column] >= barrier.init_stamp
+            known[barrier.init_lane - first] = True
+            barrier.is_known_to_all = bool(known.all())
         return barrier.is_known_to_all
 
     def arrive(
@@ -208,15 +154,15 @@ class Barriers:
     ) -> None:  # fmt: skip
         """Lanes arrive; what they know goes to whoever waits for this phase."""
         parts: list[tuple[Barrier, Lanes]] = []
+        amounts = _each(nbytes, lanes.size)
+        each = _each(count, lanes.size)
+        if instr.opcode == "cp" and "noinc" not in instr.mods:
+            each = 0  # the pending count went up by as many before
         for barrier, mine, part in self.by_barrier(instr, lanes, index):
             if barrier is None:
                 continue
-            counts = np.ones(mine.size, np.int32)
-            if np.size(count) > 1 or np.max(count) != 1:
-                counts = np.broadcast_to(count, lanes.size)[part].astype(np.int32)
-            if instr.opcode == "cp" and "noinc" not in instr.mods:
-                counts = np.zeros_like(counts)  # the pending count went up by as many before
-            total, phase = int(counts.sum()), barrier.now
+            counts = each if isinstance(each, int) else each[part].astype(np.int32)
+            total, phase = _total(counts, mine.size), barrier.now
             left = barrier.count - barrier.dropped - phase.arrivals
             if total > left and self.m.padded_threads > 1:
                 self.notes.add(
@@ -224,9 +170,10 @@ class Barriers:
                     index=barrier.index, count=barrier.count, arrivals=phase.arrivals + total,
                 )  # fmt: skip
             if nbytes is not None:
-                self._expect(barrier, instr, mine, np.broadcast_to(nbytes, lanes.size)[part])
+                more = amounts if isinstance(amounts, int) else amounts[part]
+                self._expect(barrier, instr, mine, _total(more, mine.size))
             phase.arrivals += total
-            phase.arrived[self.clocks.column[mine]] += counts
+            phase.who.append((mine, counts))
             phase.arrive = instr
             self._touched(barrier)
             if drop:
@@ -238,9 +185,9 @@ class Barriers:
             for (barrier, _), known in zip(parts, released, strict=True):
                 barrier.pending = known
 
-    def _expect(self, barrier: Barrier, instr: Instr, mine: Lanes, nbytes: np.ndarray) -> None:
+    def _expect(self, barrier: Barrier, instr: Instr, mine: Lanes, nbytes: int) -> None:
         phase = barrier.now
-        phase.expected_nbytes += int(nbytes.sum())
+        phase.expected_nbytes += nbytes
         phase.expect, phase.expect_lane = instr, int(mine[-1])
         self._touched(barrier)
 
@@ -249,14 +196,17 @@ class Barriers:
             barrier.touched_at = self.m.steps
 
     def expect_tx(self, instr: Instr, lanes: Lanes, index: np.ndarray, nbytes: np.ndarray) -> None:
+        amounts = np.broadcast_to(nbytes, lanes.size)
         for barrier, mine, part in self.by_barrier(instr, lanes, index):
             if barrier is not None:
-                self._expect(barrier, instr, mine, np.broadcast_to(nbytes, lanes.size)[part])
+                self._expect(barrier, instr, mine, int(amounts[part].sum()))
 
     # ------------------------------------------------------------------------------------- copies
     def issued(self, copy: Copy) -> Barrier | None:
         """A copy names its barrier."""
-        barrier = self.usable(copy.instr, copy.lane, copy.barrier)
+        barrier = self.at.get(copy.barrier)
+        if barrier is None or not (barrier.is_known_to_all and barrier.is_live):
+            barrier = self.usable(copy.instr, copy.lane, copy.barrier)
         if barrier is not None:
             self.check_published(copy, barrier)
             barrier.now.issued_nbytes += copy.nbytes
@@ -282,7 +232,7 @@ class Barriers:
         extra = phase.arrivals - (barrier.count - barrier.dropped)
         barrier.number += 1
         barrier.passed = barrier.pending
-        barrier.last, barrier.now = phase, self.new_phase()
+        barrier.last, barrier.now = phase, Phase()
         unseen = [copy for copy in phase.copies if not copy.has_landed]
         if unseen and phase.expected_nbytes >= phase.issued_nbytes:
             self.notes.add(
@@ -317,16 +267,15 @@ class Barriers:
             if barrier is None:
                 continue
             if "relaxed" not in instr.mods and barrier.number:
-                source = self.clocks.padded(barrier.passed)
+                source = self.clocks.padded(barrier.passed or self.clocks.empty())
                 source.know[barrier.column] = barrier.number
                 parts.append(mine)
                 sources.append(source)
-            lanes_here = mine.tolist()
-            barrier.waits.update(dict.fromkeys(lanes_here, (instr, barrier.number, self.m.steps)))
+            barrier.waits.add(mine, instr, barrier.number, self.m.steps)
             if not barrier.number:
-                self.trivial.update(dict.fromkeys(lanes_here, instr))
+                self.trivial.update(dict.fromkeys(mine.tolist(), instr))
             elif self.trivial:
-                for lane in lanes_here:
+                for lane in mine.tolist():
                     self.trivial.pop(lane, None)
         if parts:
             self.clocks.acquire_all(parts, sources)
@@ -344,3 +293,17 @@ class Barriers:
             "expects": barrier.number != stamp - 1 or barrier.now.expected_nbytes > 0,
             "waited_since_issue": waited is not None and waited[2] >= issued,
         }
+
+
+def _each(amount: object, nlanes: int) -> int | np.ndarray:
+    """One number for all lanes, or one a lane."""
+    if amount is None:
+        return 0
+    if np.size(amount) == 1:
+        return int(np.max(amount))
+    return np.broadcast_to(amount, nlanes)
+
+
+def _total(amounts: int | np.ndarray, nlanes: int) -> int:
+    """The sum over all lanes."""
+    return amounts * nlanes if isinstance(amounts, int) else int(amounts.sum())

@@ -118,18 +118,23 @@ class Clocks:
         own = (columns == self.column[lane]) & (self.own_fenced[lane] >= stamps)
         return (self.fenced[self.row[lane]][columns] >= stamps) | own
 
+    def lane_sees_one_fenced(self, lane: int, column: int, stamp: int) -> bool:
+        """The same of one write."""
+        if column == self.column[lane] and self.own_fenced[lane] >= stamp:
+            return True
+        return bool(self.fenced[self.row[lane], column] >= stamp)
+
     # ----------------------------------------------------------------------------------- edges
-    def release(self, lanes: Lanes, into: Shared) -> Shared:
-        """Add what lanes of one domain know to a row; their clocks go on."""
+    def release(self, lanes: Lanes, into: Shared | None = None) -> Shared:
+        """A row of what lanes of one domain know, and of what `into` says, which stays as it is;
+        their clocks go on."""
         rows = self.row[lanes]
         rows = rows[:1] if rows.size == 1 or (rows == rows[0]).all() else np.unique(rows)
-        know, fenced = self.padded(into)
-        if rows.size == 1:
-            np.maximum(know, self.know[rows[0]], out=know)
-            np.maximum(fenced, self.fenced[rows[0]], out=fenced)
-        else:
-            np.maximum(know, self.know[rows].max(axis=0), out=know)
-            np.maximum(fenced, self.fenced[rows].max(axis=0), out=fenced)
+        know, fenced = self.know[rows].max(axis=0), self.fenced[rows].max(axis=0)
+        if into is not None:
+            before = self.padded(into)
+            np.maximum(know, before.know, out=know)
+            np.maximum(fenced, before.fenced, out=fenced)
         columns = self.column[lanes]
         know[columns] = self.clock[lanes]
         fenced[columns] = np.maximum(fenced[columns], self.own_fenced[lanes])
@@ -192,7 +197,7 @@ class Clocks:
         fenced[group, columns] = np.maximum(fenced[group, columns], self.own_fenced[lanes])
         return know, fenced
 
-    def release_all(self, parts: list[Lanes], into: list[Shared]) -> list[Shared]:
+    def release_all(self, parts: list[Lanes], into: list[Shared | None]) -> list[Shared]:
         """`release` of several sets of lanes, each into a row of its own."""
         if len(parts) == 1:
             return [self.release(parts[0], into[0])]
@@ -200,8 +205,12 @@ class Clocks:
         group = np.repeat(np.arange(len(parts)), [part.size for part in parts])
         know, fenced = self._joined(lanes, group, len(parts))
         self.tick(lanes)
-        both = zip(map(self.padded, into), know, fenced, strict=True)
-        return [Shared(np.maximum(a.know, k), np.maximum(a.fenced, f)) for a, k, f in both]
+        for k, each in enumerate(into):
+            if each is not None:
+                before = self.padded(each)
+                np.maximum(know[k], before.know, out=know[k])
+                np.maximum(fenced[k], before.fenced, out=fenced[k])
+        return [Shared(*pair) for pair in zip(know, fenced, strict=True)]
 
     def acquire_all(self, parts: list[Lanes], sources: list[Shared]) -> None:
         """`acquire` of several sets of lanes, each from a row of its own."""
@@ -250,3 +259,15 @@ class Clocks:
         self.fenced[fresh] = self.fenced[self.row[lane]]
         self.know[fresh, column] = stamp
         self._move(lane, fresh)
+
+
+def by_owner(lanes: Lanes, size: int) -> list[tuple[int, Lanes]]:
+    """The lanes, given in order, of each owner of `size` of them: a block, or a cluster."""
+    if not lanes.size:
+        return []
+    first, last = int(lanes[0]) // size, int(lanes[-1]) // size
+    if first == last:
+        return [(first, lanes)]
+    cuts = np.searchsorted(lanes, np.arange(first, last + 2) * size).tolist()
+    every = zip(range(first, last + 1), cuts, cuts[1:], strict=False)
+    return [(owner, lanes[a:b]) for owner, a, b in every if a < b]

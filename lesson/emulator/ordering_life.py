@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lesson.emulator.observe import Copy
-from lesson.emulator.ordering_barriers import Barrier, Barriers
-from lesson.emulator.ordering_clocks import Clocks, Lanes
+from lesson.emulator.ordering_barriers import Barriers
+from lesson.emulator.ordering_clocks import Clocks, Lanes, by_owner
 from lesson.emulator.ordering_notes import Notes
+from lesson.emulator.ordering_phases import Barrier
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -59,9 +60,7 @@ class Life:
     def exit(self, lanes: Lanes) -> None:
         """Threads end; with the last one its block does."""
         m = self.m
-        owners = lanes // m.padded_threads
-        for block in np.unique(owners).tolist():
-            mine = lanes[owners == block]
+        for block, mine in by_owner(lanes, m.padded_threads):
             if block in self.touched or m.cluster_nblocks > 1:
                 rows = np.unique(self.clocks.row[mine])
                 known = self.clocks.know[rows].max(axis=0)[: self.clocks.domain_lanes]
@@ -73,11 +72,8 @@ class Life:
 
     def _ended(self, block: int, lane: int) -> None:
         for copy, barrier, phase in self.copies.pop(block, ()):
-            here = block * self.m.padded_threads
-            seen = any(
-                number >= phase and here <= who < here + self.m.padded_threads
-                for who, (_, number, _) in barrier.waits.items()
-            )
+            here = block % self.m.cluster_nblocks * self.m.padded_threads
+            seen = barrier.waits.have_seen(phase, here, here + self.m.padded_threads)
             if not seen and self.barriers.at.get(barrier.index) is barrier:
                 self.notes.add(
                     self.m, "copy-never-waited", copy.instr, copy.lane, copy=copy,

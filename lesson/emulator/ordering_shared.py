@@ -282,8 +282,8 @@ class SharedShadow:
         if not self.has_barriers:
             return -1
         first = start >> self.shift
-        found = np.flatnonzero(self.barrier[first : -(-stop >> self.shift)])
-        return -1 if not found.size else int(found[0] + first) << self.shift
+        here = self.barrier[first : -(-stop >> self.shift)]
+        return int(here.argmax() + first) << self.shift if here.any() else -1
 
     def settle(self, at: np.ndarray, lanes: Lanes) -> None:
         """cp.async: lanes have waited for these words; they are as if written now."""
