@@ -44,6 +44,8 @@ __all__ = ["SCHEDULES", "Report", "check", "check_case"]
 assert check_words_barriers
 assert check_words_stores
 SCHEDULES = ("eager", "late", "random")
+# What does not add up where each of many threads expects and brings the whole.
+SUMS = ("bytes-not-expected", "too-few-bytes-expected", "too-many-bytes-expected")
 OnGpu = Callable[[Case, "compiler.Ptx | None", list[Outcome]], "Outcome | None"]
 
 
@@ -287,4 +289,6 @@ def _root(every: list[Finding]) -> Finding:
     first = next(f for f in every if KINDS[f.kind].rank < FAULT)
     if first.kind in ("read-before-wait", "read-uninitialised"):
         first = next((each for each in every if each.kind == "wait-wrong-parity"), first)
+    if first.kind in SUMS:
+        first = next((each for each in every if each.kind == "every-thread-issues"), first)
     return min((each for each in every if each.kind == first.kind), key=lambda each: each.line)

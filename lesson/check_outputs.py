@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lesson.check_outside import outside_hint
 from lesson.check_scene import Scene
 from lesson.check_tiles import GUESSES, Tile, write_line
 from lesson.emulator.observe import Copy
@@ -35,7 +36,8 @@ def explain_output(name: str, got: np.ndarray, want: np.ndarray, scene: Scene) -
         return []
     owner = _owners(name, scene)
     width = scene.case.width or want.size
-    for early in (_suspicious_map(scene), _outside(scene), _unaligned_swizzle(scene)):
+    for look in (_suspicious_map, _outside, _unaligned_swizzle, _reduced_often):
+        early = look(scene)
         if early is not None:
             return [early]
     tiles = _tiles(got, want, wrong, owner, width, scene)
@@ -44,6 +46,7 @@ def explain_output(name: str, got: np.ndarray, want: np.ndarray, scene: Scene) -
         if found is not None:
             return [found]
     unwritten = wrong & (owner == -1) if owner is not None else np.zeros_like(wrong)
+    unwritten &= _bits(got) == _bits(scene.case.arrays[name].reshape(-1))  # by whatever way
     if unwritten.sum() * 2 >= wrong.sum():
         return [_never_written(name, unwritten, width, scene)]
     return [_plainly_wrong(name, got, want, wrong, width, scene)]
@@ -153,11 +156,7 @@ def _outside(scene: Scene) -> Finding | None:
             continue
         k = out[0]
         c, b, d = copy.coords[k], tmap.box[k], tmap.dims[k]
-        hint = ""
-        if c % tmap.itemsize == 0 and tmap.itemsize > 1 and c // tmap.itemsize < d:
-            hint = f" {c} is {tmap.itemsize} x {c // tmap.itemsize}: bytes given for elements?"
-        elif len(copy.coords) == 2 and copy.coords[1 - k] < d and c < tmap.dims[1 - k]:
-            hint = " With x and y swapped it would be inside."
+        hint = outside_hint(copy, k, scene)
         return scene.finding(
             None, "box-outside-tensor", scene.line_of(copy.instr),
             f"The box at ({', '.join(map(str, copy.coords))}) lies wholly outside of the tensor, "
@@ -195,6 +194,30 @@ def _unaligned_swizzle(scene: Scene) -> Finding | None:
             {"address": f"{address:#x}", "period": period}, scene.place(copy.instr, "the copy"),
         )  # fmt: skip
     return None
+
+
+def _reduced_often(scene: Scene) -> Finding | None:
+    """Several threads of a block add one tile to one place."""
+    threads: dict[tuple[object, ...], set[int]] = {}
+    for copy in scene.observer.copies:
+        if copy.kind in ("reduce", "bulk_reduce"):
+            place = (copy.lane // scene.m.padded_threads, copy.coords, copy.global_start)
+            key = (id(copy.instr), *place, copy.smem_start)
+            mine = threads.setdefault(key, set())
+            mine.add(copy.lane)
+            if len(mine) > 1:
+                found = copy
+    most = max(threads.values(), key=len, default=set())
+    if len(most) < 2:
+        return None
+    return scene.finding(
+        None, "every-thread-issues", scene.line_of(found.instr),
+        f"{len(most)} threads of a block issue the same reduction: the tile is combined with "
+        f"global memory {len(most)} times.",
+        "Let one thread issue it: `if (threadIdx.x == 0)`, or elect.sync in one warp.",
+        {"threads that issue": len(most), "bytes each": found.nbytes},
+        scene.place(found.instr, "the reduction is issued"),
+    )  # fmt: skip
 
 
 def _never_written(name: str, unwritten: np.ndarray, width: int, scene: Scene) -> Finding:

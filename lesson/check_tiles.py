@@ -235,4 +235,50 @@ def _scale_hint(tiles: list[Tile], steps: list[tuple[int, int]]) -> str:
     return ""
 
 
-GUESSES = (_swapped, _transposed, _swizzled, _row_length, _moved)
+def _row_step(tiles: list[Tile], scene: Scene) -> Finding | None:
+    """The kernel steps another number of elements from row to row than a row of the box has."""
+    with_box = [t for t in tiles if t.copy is not None and t.copy.tmap is not None]
+    if len(with_box) < len(tiles) or any(len(t.copy.coords) != 2 for t in tiles):
+        return None
+    length = tiles[0].copy.tmap.box[0]
+    step, start = max((_fitted_step(t, length) for t in tiles), key=lambda fit: fit[2])[:2]
+    if step in (length, 0):
+        return None
+
+    def predict(t: Tile) -> tuple[np.ndarray, np.ndarray]:
+        linear = start + t.rows * step + t.columns
+        return t.copy.coords[1] + linear // length, t.copy.coords[0] + linear % length
+
+    if _share(tiles, predict) < MOST:
+        return None
+    line, places = write_line(scene)
+    return scene.finding(
+        None, "row-length-wrong", line,
+        f"The box of the map brings rows of {length} elements, and the kernel steps {step} "
+        "elements from row to row of the tile: every row behind the first stands in the wrong "
+        "place.",
+        f"Read the tile as tile[row * {length} + column]; or make the box {step} elements wide.",
+        {"row of the box": length, "step that is read": step}, places + copy_place(tiles, scene)[1],
+    )  # fmt: skip
+
+
+def _fitted_step(t: Tile, length: int) -> tuple[int, int, int]:
+    """Elements between rows as they are read, where the first is, and how many rows say so."""
+    linear = (t.source_y - t.copy.coords[1]) * length + t.source_x - t.copy.coords[0]
+    linear -= t.columns
+    some = (t.source_y >= 0) & (linear >= 0)
+    firsts = np.full(int(t.rows.max()) + 1, -1)
+    for row in np.unique(t.rows[some]).tolist():
+        values, counts = np.unique(linear[some & (t.rows == row)], return_counts=True)
+        firsts[row] = values[counts.argmax()]
+    steps = np.diff(firsts)[(firsts[1:] >= 0) & (firsts[:-1] >= 0)]
+    if not steps.size:
+        return 0, 0, 0
+    values, counts = np.unique(steps, return_counts=True)
+    best = int(values[counts.argmax()])
+    known = np.flatnonzero(firsts >= 0)
+    starts, how_often = np.unique(firsts[known] - best * known, return_counts=True)
+    return best, int(starts[how_often.argmax()]), int(counts.max())
+
+
+GUESSES = (_swapped, _transposed, _swizzled, _row_length, _row_step, _moved)

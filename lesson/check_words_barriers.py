@@ -100,6 +100,20 @@ def after_inval(note: Note, scene: Scene) -> Finding:
     )  # fmt: skip
 
 
+@words("barrier-inval-early")
+def inval_early(note: Note, scene: Scene) -> Finding:
+    """The end of a barrier at which others may still be."""
+    name = _name(note, scene)
+    waiter = scene.thread_name(note.facts["column"])
+    return scene.finding(
+        note, "barrier-inval-early", scene.line_of(note.instr),
+        f"{scene.thread_name(note.lane).capitalize()} invalidates the barrier {name} while "
+        f"{waiter} may still wait at it: having passed the wait itself says nothing of others.",
+        "__syncthreads() between the last wait and mbarrier.inval.",
+        {"barrier": name}, both(note, scene, "the wait", "the barrier is invalidated"),
+    )  # fmt: skip
+
+
 @words("too-many-arrivals")
 def too_many_arrivals(note: Note, scene: Scene) -> Finding:
     """More arrivals than the init said."""

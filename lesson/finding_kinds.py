@@ -47,6 +47,7 @@ barrier-init-unsynced: threads use a barrier without knowing that it is initiali
 barrier-not-published: no fence makes the initialised barrier visible to the copy engine
 barrier-reinit: a barrier is initialised again while it is live
 barrier-after-inval: a barrier is used after mbarrier.inval
+barrier-inval-early: a barrier is invalidated while other threads may still wait at it
 barrier-overwritten: data is stored over a live barrier, without mbarrier.inval
 barrier-read-as-data: the bytes of a live barrier are read as data
 init-count-too-small: more threads arrive in a phase than the barrier was initialised for

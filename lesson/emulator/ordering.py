@@ -82,6 +82,8 @@ class Ordering(Observer):
             if kind == "atomic" or not STRONG.isdisjoint(instr.mods):
                 self._strong(lanes)
                 self.global_shadow.exempt(index)
+                if kind != "read":
+                    self.global_shadow.combined(instr, int(index[0]))
             elif kind == "write":
                 self.global_shadow.write(instr, lanes, index, nbytes)
             else:
@@ -176,7 +178,7 @@ class Ordering(Observer):
             self.shadow.mark_barrier(index, instr)
             barriers.init(instr, lanes, index, details["count"])
         elif op == "inval":
-            barriers.inval(lanes, index)
+            barriers.inval(instr, lanes, index)
             self.shadow.free_barrier(index)
         elif op == "arrive":
             if instr.opcode == "cp":
@@ -279,6 +281,8 @@ class Ordering(Observer):
     def copy_landed(self, m: Machine, copy: Copy) -> None:
         if copy.kind in ("store", "bulk_store"):
             self.global_shadow.copy_writes(copy)
+        elif copy.kind in ("reduce", "bulk_reduce"):
+            self.global_shadow.combined(copy.instr, copy.global_start)
 
     def commit(self, m: Machine, instr: Instr, lanes: Lanes) -> None:
         self.groups.commit(instr, lanes)

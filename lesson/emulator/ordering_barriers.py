@@ -55,10 +55,20 @@ class Barriers:
             self.initialised_by.setdefault(lane, []).append(made)
         self.clocks.tick(lanes)
 
-    def inval(self, lanes: Lanes, index: np.ndarray) -> None:
-        for at in index.tolist():
-            if at in self.at:
-                self.at[at].is_live = False
+    def inval(self, instr: Instr, lanes: Lanes, index: np.ndarray) -> None:
+        """mbarrier.inval: whoever has waited must be known to have left."""
+        for lane, at in zip(lanes.tolist(), index.tolist(), strict=True):
+            barrier = self.at.get(at)
+            if barrier is None:
+                continue
+            barrier.is_live = False
+            known = self.clocks.know[self.clocks.row[lane]].copy()
+            known[self.clocks.column[lane]] = self.clocks.clock[lane]
+            late = barrier.waits.unknown_to(known)
+            if late is not None:
+                self.notes.add(
+                    self.m, "barrier-inval-early", instr, lane, late[1], index=at, column=late[0]
+                )
 
     def publish(self, lanes: Lanes) -> None:
         """fence.mbarrier_init: what these lanes initialised is ready for the async proxy."""
@@ -271,7 +281,8 @@ class Barriers:
                 source.know[barrier.column] = barrier.number
                 parts.append(mine)
                 sources.append(source)
-            barrier.waits.add(mine, instr, barrier.number, self.m.steps)
+            stamps = self.clocks.clock[mine]
+            barrier.waits.add(mine, instr, barrier.number, self.m.steps, stamps)
             if not barrier.number:
                 self.trivial.update(dict.fromkeys(mine.tolist(), instr))
             elif self.trivial:

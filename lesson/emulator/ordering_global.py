@@ -189,7 +189,8 @@ class GlobalShadow:
         if copy.tmap is None:
             return np.arange(copy.global_start, copy.global_start + copy.nbytes, 4) >> WORD_SHIFT
         found = tma.global_footprint(copy.tmap, copy.coords, is_store=is_store).reshape(-1)
-        words = np.unique((found + copy.global_start) >> WORD_SHIFT)
+        words = (found + copy.global_start) >> WORD_SHIFT  # sorted, as the bytes are
+        words = words[np.diff(words, prepend=words[:1] - 1) > 0]
         return words[(words >= 0) & (words < self.owner.size)]
 
     def copy_writes(self, copy: Copy) -> None:
@@ -201,6 +202,10 @@ class GlobalShadow:
             block = np.full(at.size, here, np.int32)
             self._claim(copy.instr, lanes, at, block)
             self.writers[id(self.m.memory.segment_of(copy.global_start))] = copy.instr
+
+    def combined(self, instr: Instr, index: int) -> None:
+        """Memory is combined with what was there: by whom it was written is no question."""
+        self.writers[id(self.m.memory.segment_of(index))] = instr
 
     def copy_reads(self, copy: Copy) -> None:
         """A bulk load reads global memory that this kernel's threads may have written."""

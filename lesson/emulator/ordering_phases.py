@@ -44,25 +44,29 @@ class Phase:
 
 class Waits:
     """Of each thread of a domain the last wait that let it go: its instruction, the number of
-    phases completed then, and the step.
+    phases completed then, the step, and the thread's clock.
     """
 
-    __slots__ = ("domain_lanes", "instr", "instrs", "number", "step")
+    __slots__ = ("domain_lanes", "instr", "instrs", "number", "stamp", "step")
 
     def __init__(self, domain_lanes: int) -> None:
         self.domain_lanes = domain_lanes
         self.instrs: list[Instr] = []
-        self.number = self.instr = self.step = np.zeros(0, np.int64)
+        self.number = self.instr = self.step = self.stamp = np.zeros(0, np.int64)
 
-    def add(self, lanes: Lanes, instr: Instr, number: int, step: int) -> None:
+    def add(
+        self, lanes: Lanes, instr: Instr, number: int, step: int, stamps: np.ndarray
+    ) -> None:
         """A wait lets lanes go."""
         if not self.number.size:
-            self.number, self.instr, self.step = np.full((3, self.domain_lanes), NEVER, np.int64)
+            made = np.full((4, self.domain_lanes), NEVER, np.int64)
+            self.number, self.instr, self.step, self.stamp = made
         if not any(each is instr for each in self.instrs):
             self.instrs.append(instr)
         at = next(k for k, each in enumerate(self.instrs) if each is instr)
         columns = columns_of(lanes, self.domain_lanes)
         self.number[columns], self.step[columns], self.instr[columns] = number, step, at
+        self.stamp[columns] = stamps
 
     def get(self, lane: int) -> tuple[Instr, int, int] | None:
         """The last wait of a lane: instruction, phases completed, step."""
@@ -71,6 +75,14 @@ class Waits:
             return None
         instr = self.instrs[int(self.instr[column])]
         return instr, int(self.number[column]), int(self.step[column])
+
+    def unknown_to(self, known: np.ndarray) -> tuple[int, Instr] | None:
+        """A thread whose last wait is none of those that a row of clocks knows of: its column, and
+        the wait."""
+        if not self.number.size:
+            return None
+        late = np.flatnonzero(self.stamp > known[: self.domain_lanes])
+        return (int(late[0]), self.instrs[int(self.instr[late[0]])]) if late.size else None
 
     def have_seen(self, number: int, first: int, stop: int) -> bool:
         """Whether a thread of some columns has waited for that many phases."""
