@@ -183,8 +183,8 @@ def run_tile_kernel(
 ) -> Run:
     """Runs the kernel of the day, or an edited one, and returns input, output and verdict.
 
-    An edited kernel reaches a GPU only after it came to an end in the emulator; `force` sends it
-    there untried, in a process of its own with a time limit.
+    An edited kernel reaches a GPU only after it came to an end in the emulator, whenever the copies
+    land, and then in a process of its own with a time limit; `force` sends it there untried.
     """
     return _run(kernel, tensor_map, grid, recording=False, force=force)
 

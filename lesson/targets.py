@@ -3,8 +3,10 @@
 Does: chooses once (a Hopper GPU or later with CuPy, else the emulator; LESSON_TARGET=gpu, emulator
 or auto overrides) and says why; launches the lesson's kernel and its recording twin on either.
 Does not: know how a GPU is driven (`gpu`) or how PTX is executed (`emulator`).
-An edited kernel goes to the emulator first, and to a GPU only if it came to an end there: what
-would hang is never launched on a GPU.
+An edited kernel goes to the emulator first, and to a GPU only if it came to an end there under
+every schedule of the copies: what would hang or fault is not launched on a GPU, unless `force` is
+given. A race does not keep it back: in its own process it harms nobody, and what the chip makes of
+it is worth seeing.
 """
 
 from __future__ import annotations
@@ -223,13 +225,16 @@ def run_on_gpu(
 ) -> float:
     """Compiles and runs a kernel on the GPU; arrays in `args` change in place. Returns seconds.
 
-    What `is_proven` runs at once; the rest passes the emulator first, unless `force` is given, then
-    runs in a child process that a fault cannot take this one down with.
+    What `is_proven` runs at once. The rest must come to its end in the emulator under every
+    schedule, unless `force` is given (Hang, DeviceFault or LimitExceeded is raised where it does
+    not, UnsupportedPtx where the emulator cannot tell); then it runs in a child process that a
+    fault cannot take this one down with. Races are `check`'s to find, and are let through.
     """
     from lesson import gpu
+    from lesson.emulator.copies import SCHEDULES
 
     if not is_proven:
-        for schedule in () if force else ("eager", "late"):
+        for schedule in () if force else SCHEDULES:
             emulate(source, grid, block, copies(args), schedule)
         return isolate(source, grid, block, args)
 

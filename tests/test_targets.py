@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from lesson import gpu, targets
-from lesson.errors import Hang, TargetError
+from lesson.check import SCHEDULES, check
+from lesson.errors import DeviceFault, Hang, TargetError
 from lesson.gpu_status import Device, Facts, GpuStatus
 from lesson.kernel_source import TileKernel
 from lesson.targets import Name, Run
@@ -151,10 +152,50 @@ def test_another_map_makes_the_shipped_kernel_unproven(launched):
 
 
 def test_a_kernel_that_would_hang_is_never_launched_on_the_gpu(launched):
-    hangs = TileKernel().edit("issue-tma", "sizeof(tile)", "2 * sizeof(tile)")
     with pytest.raises(Hang):
-        targets.run_tile_kernel(hangs, targets.lesson_map(), (4, 4), Name.GPU)
+        targets.run_tile_kernel(HANGS, targets.lesson_map(), (4, 4), Name.GPU)
     assert launched == []
+
+
+HANGS = TileKernel().edit("issue-tma", "sizeof(tile)", "2 * sizeof(tile)")
+FAULTS = TileKernel().edit("plain-store", "out[", "out[(1 << 30) + ")
+RACES = TileKernel().edit("kernel", "bar.wait(", "if (threadIdx.x == 0) bar.wait(")
+
+
+def test_a_kernel_that_would_fault_is_never_launched_on_the_gpu(launched):
+    with pytest.raises(DeviceFault):
+        targets.run_tile_kernel(FAULTS, targets.lesson_map(), (4, 4), Name.GPU)
+    assert launched == []
+
+
+@pytest.mark.parametrize("kernel", [HANGS, FAULTS], ids=["hang", "fault"])
+def test_force_sends_what_would_hang_or_fault_to_a_child_untried(launched, kernel):
+    targets.run_tile_kernel(kernel, targets.lesson_map(), (4, 4), Name.GPU, force=True)
+    assert launched == ["run_isolated"]
+
+
+def test_a_race_is_found_by_the_check_and_launched_all_the_same(launched):
+    source = RACES.source()
+    output = np.zeros_like(targets.new_matrix())
+    report = check(
+        source.text,
+        kernel=source.kernel,
+        grid=(4, 4),
+        block=256,
+        args=[targets.lesson_map(), output],
+        schedules=("eager",),
+    )
+    assert [each.kind for each in report.findings] == ["read-before-wait"]
+    targets.run_tile_kernel(RACES, targets.lesson_map(), (4, 4), Name.GPU)
+    assert launched == ["run_isolated"]
+
+
+def test_an_edited_kernel_is_tried_under_every_schedule_of_the_copies(launched, monkeypatch):
+    tried = []
+    monkeypatch.setattr(targets, "emulate", lambda *args: tried.append(args[4]))
+    targets.run_tile_kernel(RACES, targets.lesson_map(), (4, 4), Name.GPU)
+    assert tried == list(SCHEDULES)
+    assert launched == ["run_isolated"]
 
 
 def test_a_trial_run_leaves_the_arrays_as_they_are_and_shared_ones_shared():
