@@ -102,15 +102,20 @@ def tile_width() -> int:
     return source().constant("kTile")
 
 
+def launch_of(swizzle: str, by: str) -> tuple[harness.KernelSource, list[object]]:
+    """The kernel and its arguments, the last of which takes a sum a thread."""
+    width = tile_width()
+    tmap = TensorMap.from_array(targets.new_matrix(), (width, width), swizzle=swizzle)
+    kernel = harness.KernelSource(source().text, source().name, "sumTile")
+    is_swizzled, by_columns = np.int32(swizzle != "NONE"), np.int32(by == "columns")
+    return kernel, [tmap, is_swizzled, by_columns, np.zeros(width, np.float32)]
+
+
 def read_tile(swizzle: str, by: str) -> TileReads:
     """Runs the kernel in the emulator. `swizzle`: "NONE" or "128B"; `by`: "rows" or "columns"."""
-    width, counter = tile_width(), BankCounter()
-    matrix = targets.new_matrix()
-    sums = np.zeros(width, np.float32)
-    tmap = TensorMap.from_array(matrix, (width, width), swizzle=swizzle)
-    kernel = harness.KernelSource(source().text, source().name, "sumTile")
-    args = [tmap, np.int32(swizzle != "NONE"), np.int32(by == "columns"), sums]
-    targets.emulate(kernel, (1,), (width,), args, observers=(counter,))
+    counter = BankCounter()
+    kernel, args = launch_of(swizzle, by)
+    targets.emulate(kernel, (1,), (tile_width(),), args, observers=(counter,))
     snippet = source().snippet("find-element")
     reads = [r for r in counter.reads if snippet.first_line <= r.line <= snippet.last_line]
-    return TileReads(swizzle, by, tuple(reads), sums)
+    return TileReads(swizzle, by, tuple(reads), np.asarray(args[-1]))
