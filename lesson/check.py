@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from lesson import check_words_barriers, check_words_stores, emulator
+from lesson import check_words_places, check_words_stores, emulator
 from lesson import compile as compiler
 from lesson.check_case import MAP, Case, from_head, merged, read_source, tensor_map
 from lesson.check_faults import explain_fault
@@ -41,7 +41,7 @@ from lesson.finding_kinds import FAULT, KINDS
 from lesson.findings import Finding, Outcome, Report
 
 __all__ = ["SCHEDULES", "Report", "check", "check_case"]
-assert check_words_barriers
+assert check_words_places
 assert check_words_stores
 SCHEDULES = ("eager", "late", "random")
 # What does not add up where each of many threads expects and brings the whole.

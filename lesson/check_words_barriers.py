@@ -1,15 +1,16 @@
-"""Notes on barriers, bytes, maps and lifetimes as findings."""
+"""Notes on barriers and their bytes as findings."""
 
 from __future__ import annotations
 
-from lesson.check_scene import Scene, plain_name
+from lesson.check_scene import Scene
 from lesson.check_words import both, words
 from lesson.emulator.ordering_notes import Note
 from lesson.findings import Finding
 from lesson.map_doctor import explain
 
 
-def _name(note: Note, scene: Scene) -> str:
+def barrier_name(note: Note, scene: Scene) -> str:
+    """The barrier of a note, in words."""
     return scene.at(note.facts["index"])
 
 
@@ -17,7 +18,7 @@ def _name(note: Note, scene: Scene) -> str:
 @words("barrier-not-initialised")
 def not_initialised(note: Note, scene: Scene) -> Finding:
     """Never, not yet, or not known to be."""
-    name = _name(note, scene)
+    name = barrier_name(note, scene)
     init = scene.find_instr("mbarrier", "init")
     use, set_up = scene.line_of(note.instr), scene.line_of(init)
     if init is None or not set_up:
@@ -55,13 +56,15 @@ def _unsynced(note: Note, scene: Scene, name: str, line: int, places: tuple) -> 
 def init_unsynced(note: Note, scene: Scene) -> Finding:
     """A use that nothing orders behind the init."""
     line = scene.line_of(note.other) or scene.line_of(note.instr)
-    return _unsynced(note, scene, _name(note, scene), line, scene.place(note.other, "the init"))
+    return _unsynced(
+        note, scene, barrier_name(note, scene), line, scene.place(note.other, "the init")
+    )
 
 
 @words("barrier-not-published")
 def not_published(note: Note, scene: Scene) -> Finding:
     """The copy engine may not see the init."""
-    name = _name(note, scene)
+    name = barrier_name(note, scene)
     return scene.finding(
         note, "barrier-not-published", scene.line_of(note.other) or scene.line_of(note.instr),
         f"The copy engine uses the barrier {name} through the async proxy, and no fence has made "
@@ -77,7 +80,7 @@ def not_published(note: Note, scene: Scene) -> Finding:
 @words("barrier-reinit")
 def reinit(note: Note, scene: Scene) -> Finding:
     """Two inits."""
-    name = _name(note, scene)
+    name = barrier_name(note, scene)
     return scene.finding(
         note, "barrier-reinit", scene.line_of(note.instr),
         f"The barrier {name} is initialised again while it is live: arrivals and bytes counted so "
@@ -91,7 +94,7 @@ def reinit(note: Note, scene: Scene) -> Finding:
 @words("barrier-after-inval")
 def after_inval(note: Note, scene: Scene) -> Finding:
     """Used after its end."""
-    name = _name(note, scene)
+    name = barrier_name(note, scene)
     return scene.finding(
         note, "barrier-after-inval", scene.line_of(note.instr),
         f"The barrier {name} is used after mbarrier.inval.",
@@ -103,7 +106,7 @@ def after_inval(note: Note, scene: Scene) -> Finding:
 @words("barrier-inval-early")
 def inval_early(note: Note, scene: Scene) -> Finding:
     """The end of a barrier at which others may still be."""
-    name = _name(note, scene)
+    name = barrier_name(note, scene)
     waiter = scene.thread_name(note.facts["column"])
     return scene.finding(
         note, "barrier-inval-early", scene.line_of(note.instr),
@@ -117,7 +120,7 @@ def inval_early(note: Note, scene: Scene) -> Finding:
 @words("too-many-arrivals")
 def too_many_arrivals(note: Note, scene: Scene) -> Finding:
     """More arrivals than the init said."""
-    name, facts = _name(note, scene), note.facts
+    name, facts = barrier_name(note, scene), note.facts
     return scene.finding(
         note, "init-count-too-small", scene.line_of(note.other) or scene.line_of(note.instr),
         f"The barrier {name} was initialised for {facts['count']} arrivals a phase, and "
@@ -133,7 +136,7 @@ def too_many_arrivals(note: Note, scene: Scene) -> Finding:
 @words("too-few-bytes-expected", "too-many-bytes-expected", "bytes-not-expected")
 def bytes_differ(note: Note, scene: Scene) -> Finding:
     """The sum of expect_tx is not the sum of the copies."""
-    facts, name = note.facts, _name(note, scene)
+    facts, name = note.facts, barrier_name(note, scene)
     expected, issued, copy = facts["expected"], facts["issued"], facts["copy"]
     state = {
         "barrier": name,
@@ -210,7 +213,7 @@ def why_bytes(scene: Scene, copy: object, expected: int, issued: int) -> str:
 @words("phase-over-early")
 def phase_over_early(note: Note, scene: Scene) -> Finding:
     """A phase that did not wait for its copy."""
-    name = _name(note, scene)
+    name = barrier_name(note, scene)
     return scene.finding(
         note, "phase-over-early", scene.line_of(note.instr),
         f"Phase {note.facts['phase']} of the barrier {name} ends while this copy is still in "
@@ -218,125 +221,4 @@ def phase_over_early(note: Note, scene: Scene) -> Finding:
         "taken for those of another.",
         "Expect the bytes of every copy of the phase, in the phase in which it is issued.",
         {"barrier": name}, both(note, scene, "the arrival", "the copy"),
-    )  # fmt: skip
-
-
-# ------------------------------------------------------------------------------ maps and places
-@words("map-pointer-unfenced")
-def map_pointer_unfenced(note: Note, scene: Scene) -> Finding:
-    """A map read from global memory."""
-    return scene.finding(
-        note, "map-pointer-unfenced", scene.line_of(note.instr),
-        "The tensor map is read from global memory, and no thread of the block has fenced it: the "
-        "engine may use an "
-        "old copy from its cache.",
-        "fence.proxy.tensormap::generic.acquire.gpu [map], 128 before the first copy "
-        "(ptx::fence_proxy_tensormap_generic); or pass the map as const __grid_constant__ "
-        "CUtensorMap.",
-        {}, scene.place(note.instr, "the copy that uses the map"),
-    )  # fmt: skip
-
-
-@words("copy-overruns-array")
-def copy_overruns_array(note: Note, scene: Scene) -> Finding:
-    """The box is larger than the array."""
-    facts = note.facts
-    behind = ", ".join(plain_name(name) for name in facts["behind"])
-    onto = f" and runs onto {behind}" if behind else ""
-    if facts["leaves"]:
-        onto += " and out of the shared memory of the block"
-    return scene.finding(
-        note, "copy-overruns-array", scene.line_of(note.instr),
-        f"The copy brings {facts['nbytes']} bytes into {plain_name(facts['name'])}, which has room "
-        f"for {facts['room']}"
-        f"{onto}.",
-        _box_cure(facts["copy"], scene),
-        {"bytes of the copy": facts["nbytes"], "room": facts["room"]},
-        scene.place(note.instr, "the copy") + _map_place(scene),
-    )  # fmt: skip
-
-
-def _map_place(scene: Scene) -> tuple:
-    from lesson.findings import Place
-
-    line = scene.head_line("map")
-    return (Place(line, "the map", scene.text_at(line)),) if line else ()
-
-
-def _box_cure(copy: object, scene: Scene) -> str:
-    tmap = getattr(copy, "tmap", None)
-    box = f" (its box is {' x '.join(map(str, tmap.box))} of {tmap.itemsize} bytes)" if tmap else ""
-    return f"Make the array as large as the box of the map{box}, or the box as small as the array."
-
-
-@words("copy-over-barrier")
-def copy_over_barrier(note: Note, scene: Scene) -> Finding:
-    """The copy destroys a barrier."""
-    copy = note.facts["copy"]
-    what = scene.at(note.facts["byte"])
-    return scene.finding(
-        note, "copy-overruns-barrier", scene.line_of(note.instr),
-        f"The copy of {copy.nbytes} bytes runs over the barrier at {what}, "
-        f"{note.facts['byte'] - copy.smem_start} bytes "
-        "behind its start: what the barrier then holds is data, and waits on it hang or pass by "
-        "chance.",
-        _box_cure(copy, scene),
-        {"bytes of the copy": copy.nbytes, "barrier": what},
-        both(note, scene, "the barrier is initialised", "the copy") + _map_place(scene),
-    )  # fmt: skip
-
-
-# -------------------------------------------------------------------------------------- lifetimes
-@words("copy-never-waited")
-def copy_never_waited(note: Note, scene: Scene) -> Finding:
-    """The block ends under a copy."""
-    name = _name(note, scene)
-    return scene.finding(
-        note, "copy-never-waited", scene.line_of(note.instr),
-        f"The block exits without having waited for {name}: the copy may still write its shared "
-        "memory, which by then "
-        "may be another block's.",
-        f"Wait for {name} before the block ends, or do not issue the copy.",
-        {"barrier": name}, scene.place(note.instr, "the copy"),
-    )  # fmt: skip
-
-
-@words("remote-before-start")
-def remote_before_start(note: Note, scene: Scene) -> Finding:
-    """A peer's memory before the peer."""
-    return scene.finding(
-        note, "remote-before-start", scene.line_of(note.instr),
-        "The shared memory of another block of the cluster is used before that block is known to "
-        "run.",
-        "barrier.cluster.arrive and wait (cluster.sync()) before the first use.",
-        {}, scene.place(note.instr, "the use"),
-    )  # fmt: skip
-
-
-@words("block-exits-early")
-def block_exits_early(note: Note, scene: Scene) -> Finding:
-    """A block leaves while its memory is in use."""
-    return scene.finding(
-        note, "block-exits-early", scene.line_of(note.instr),
-        "A block exits while another block of its cluster may still use its shared memory here.",
-        "barrier.cluster.arrive and wait (cluster.sync()) as the last step of every block.",
-        {}, scene.place(note.instr, "the use by another block"),
-    )  # fmt: skip
-
-
-@words("written-by-several-blocks")
-def several_blocks(note: Note, scene: Scene) -> Finding:
-    """Two blocks, one element."""
-    facts = note.facts
-    element = facts["byte"] // 4
-    return scene.finding(
-        note, "written-by-several-blocks", scene.line_of(note.instr),
-        f"Blocks {facts['other_block']} and {note.block} both write element {element} of "
-        f"{scene.named(facts['array']) or 'an array'}"
-        + (", with different values" if facts["how"] == "differ" else "")
-        + ": which one stays is chance.",
-        "Check the index of the write: row * (width of the matrix) + column, with rows and columns "
-        "of this block's tile "
-        "only, and guard the edge.",
-        {"element": element}, scene.place(note.instr, "the write"),
     )  # fmt: skip
