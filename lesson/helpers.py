@@ -78,7 +78,10 @@ def where_am_i() -> None:
 
 
 def snippet(name: str) -> Listing:
-    """A marked region of tma_tile.cu, with the file's line numbers."""
+    """The marked region `name` of tma_tile.cu, with the file's line numbers.
+
+    `name`: "encode-map", "issue-tma" or "plain-store".
+    """
     return kernel_source.listing(name)
 
 
@@ -88,14 +91,15 @@ def show_kernel(first: str, last: str) -> Listing:
 
 
 def constant(name: str) -> int:
-    """An integer constant of tma_tile.cu, such as kTileWidth."""
+    """The integer constant `name` of tma_tile.cu, such as "kTileWidth"."""
     return snippets.lesson_source().constant(name)
 
 
 def count_instructions(*kinds: str, source: str | None = None) -> dict[str, int]:
-    """How many PTX instructions of each kind (such as "ld.global") one thread's code holds.
+    """How many PTX instructions of each of `kinds` one thread's code holds.
 
-    `source`: CUDA C++ text; the lesson's kernel if none is given.
+    `kinds`: how they begin, such as "ld.global". `source`: CUDA C++ text; the lesson's kernel if
+    none is given.
     """
     kernel = TileKernel().source() if source is None else None
     text, name = (kernel.text, kernel.name) if kernel else (source, "your kernel")
@@ -103,7 +107,7 @@ def count_instructions(*kinds: str, source: str | None = None) -> dict[str, int]
 
 
 def tensor_map(**changes: object) -> TensorMap:
-    """The map of the lesson's matrix, with any of the fields of TensorMap changed.
+    """The map of the lesson's matrix, with `changes` to any of the fields of TensorMap.
 
     Such as `tensor_map(box=(32, 64))`, `tensor_map(swizzle="128B")`; sizes are x first.
     """
@@ -111,7 +115,7 @@ def tensor_map(**changes: object) -> TensorMap:
 
 
 def check_map(tmap: TensorMap) -> None:
-    """Prints the map's arguments one by one, the driver's verdict, and what to mend.
+    """Prints the arguments of the map `tmap` one by one, the driver's verdict, and what to mend.
 
     On a GPU the driver itself is asked, too, and must agree with the rules.
     """
@@ -121,7 +125,7 @@ def check_map(tmap: TensorMap) -> None:
 
 
 def verdict(tmap: TensorMap) -> str:
-    """Whether the driver takes the map, and if not, which rule it breaks."""
+    """Whether the driver takes the map `tmap`, and if not, which rule it breaks."""
     if targets.choose().name == Name.GPU:
         _ask_driver(tmap)
     return map_report.verdict(tmap)
@@ -139,7 +143,10 @@ def _ask_driver(tmap: TensorMap) -> None:
 
 
 def show_instruction(name: str, kind: str = "cp.async.bulk.tensor") -> None:
-    """Prints the PTX line that a snippet became here, and the SASS line recorded on an H200."""
+    """Prints the PTX line that the snippet `name` became here, and the SASS line of an H200.
+
+    `kind`: how the PTX instruction begins.
+    """
     kernel = TileKernel().source()
     region = snippets.lesson_source().snippet(name)
     ptx = compiler.to_ptx(kernel.text, name=kernel.name)
@@ -148,18 +155,20 @@ def show_instruction(name: str, kind: str = "cp.async.bulk.tensor") -> None:
 
 
 def edit(region: str, old: str, new: str, kernel: TileKernel | None = None) -> TileKernel:
-    """The kernel with `old` replaced by `new` in a snippet, or anywhere in the "kernel".
+    """The kernel with `old` replaced by `new`.
 
-    `old` must stand there exactly once. Pass `kernel` to edit one that is edited already.
+    `region`: a snippet's name, such as "issue-tma", or "kernel" for all of it; `old` must stand
+    there exactly once. Pass `kernel` to edit one that is edited already.
     """
     return (kernel or TileKernel()).edit(region, old, new)
 
 
 def check(source_or_path: object, **launch: object) -> Report:
-    """What is wrong with a kernel: its path, or its text with kernel=, grid=, block=, args=.
+    """What is wrong with a kernel, as far as a run shows it.
 
-    Runs it in the emulator under every schedule of the copies, whatever the target, and then on a
-    Hopper GPU if there is one and the kernel came to an end. Head comments may describe the launch.
+    `source_or_path`: a .cu file's path, or CUDA C++ text with `launch`: kernel=, grid=, block=,
+    args=. A file may describe its launch in comments at its head. Runs in the emulator under every
+    schedule of the copies, and then on a Hopper GPU if there is one and the kernel came to an end.
     """
     from lesson.check import check as check_kernel
     from lesson.check_gpu import on_the_gpu
@@ -183,8 +192,10 @@ def run_tile_kernel(
 ) -> Run:
     """Runs the kernel of the day, or an edited one, and returns input, output and verdict.
 
-    An edited kernel reaches a GPU only after it came to an end in the emulator, whenever the copies
-    land, and then in a process of its own with a time limit; `force` sends it there untried.
+    `kernel`: as `edit` returns it. `tensor_map`: another map than the lesson's. `grid`: blocks in
+    (x, y), 4 x 4 if none is given. An edited kernel reaches a GPU only after it came to an end in
+    the emulator, whenever the copies land, and then in a process of its own with a time limit;
+    `force` sends it there untried.
     """
     return _run(kernel, tensor_map, grid, recording=False, force=force)
 
@@ -195,7 +206,11 @@ def run_recorded(
     tensor_map: TensorMap | None = None,
     grid: Grid | None = None,
 ) -> Run:
-    """The same with an `out` that remembers who wrote each element, and how often."""
+    """The same as `run_tile_kernel`, with an `out` that remembers who wrote each element.
+
+    `kernel`, `tensor_map`, `grid`: as there. The run has writer_block, writer_thread,
+    write_counts.
+    """
     return _run(kernel, tensor_map, grid, recording=True)
 
 
@@ -233,8 +248,9 @@ def diagnose(
 ) -> Card:
     """What is wrong with a kernel or its map: the bits under every schedule, and the finding.
 
-    `like`: the name of a recorded kernel with the same mistake, to read what an H200 and
-    compute-sanitizer said of it. Runs in the emulator, on either target.
+    `kernel`: as `edit` returns it; the lesson's if none is given. `tensor_map`: another map;
+    `grid`: blocks in (x, y). `like`: the name of a recorded kernel with the same mistake, to read
+    what an H200 and compute-sanitizer said of it. Runs in the emulator, on either target.
     """
     from lesson import mistakes
 
@@ -249,21 +265,32 @@ def who_noticed() -> Scores:
 
 
 def exercise(name: str) -> Exercise:
-    """An exercise: "edges", "ring", "store" or "swizzle". It has check, hint and solution."""
+    """The exercise `name`: it has check, hint and solution.
+
+    `name`: "edges", "ring", "store" or "swizzle".
+    """
     from lesson import exercises
 
     return exercises.find(name)
 
 
 def edge_load(x: int, y: int, expected_bytes: int | None = None) -> np.ndarray | None:
-    """Loads an 8 x 8 box of the small matrix and prints what came of it; returns the box."""
+    """Loads the 8 x 8 box at (`x`, `y`) of the small matrix; prints what came of it.
+
+    `x`, `y`: elements, may be negative. `expected_bytes`: how many the barrier is told to wait
+    for; all 256 of the box if none are given. Returns the box, or None where the kernel did not
+    come to its end.
+    """
     outcome = edges.load(x, y, expected_bytes, targets.choose().name)
     print(outcome.says)
     return outcome.values
 
 
 def edge_store(x: int, y: int) -> np.ndarray | None:
-    """Stores an 8 x 8 box of -1 and prints what came of it; returns the matrix with its padding."""
+    """Stores an 8 x 8 box of -1 at (`x`, `y`), elements; prints what came of it.
+
+    Returns the small matrix with its padding, or None where the kernel did not come to its end.
+    """
     outcome = edges.store(x, y, targets.choose().name)
     print(outcome.says)
     return outcome.values
@@ -277,7 +304,10 @@ def recorded_copies() -> None:
 
 
 def draw_measured(name: str) -> Picture:
-    """A recorded picture: threads, sizes, copies, transposes, edges or instructions."""
+    """A recorded picture of measurements on an H200.
+
+    `name`: "threads", "sizes", "copies", "transposes", "edges" or "instructions".
+    """
     from lesson import measured
 
     return measured.draw(name)
@@ -308,7 +338,7 @@ def draw_paths(block: tuple[int, int]) -> Picture:
 
 
 def draw_map(tmap: TensorMap | None = None) -> Picture:
-    """What the arguments of a two-dimensional tensor map mean."""
+    """What the arguments of a two-dimensional map `tmap` mean; the lesson's if none is given."""
     from lesson import figures_story
 
     tmap = tmap or tensor_map()
@@ -327,7 +357,10 @@ def draw_swizzle(column: int) -> Picture:
 
 
 def draw_doors(kernel: TileKernel | None = None) -> Picture:
-    """The two proxies of shared memory, and what passes through each in a run in the emulator."""
+    """The two proxies of shared memory, and what passes through each.
+
+    `kernel`: as `edit` returns it; the lesson's if none is given. From a run in the emulator.
+    """
     from lesson import figures_memory, timeline
 
     return figures_memory.doors(timeline.record(kernel))
@@ -336,7 +369,8 @@ def draw_doors(kernel: TileKernel | None = None) -> Picture:
 def draw_timeline(kernel: TileKernel | None = None, schedule: str = "late") -> Stepper:
     """One block's story to step through, as the emulator recorded it (on either target).
 
-    `schedule`: when copies land: "late", not before every thread waits, or "eager", at once.
+    `kernel`: as `edit` returns it; the lesson's if none is given. `schedule`: when copies land:
+    "late", not before every thread waits, or "eager", at once.
     """
     from lesson import stepper, timeline
 
@@ -377,7 +411,7 @@ def draw_write_counts(run: Run) -> Picture:
 
 
 def draw_before_after(run: Run, tile: tuple[int, int]) -> Picture:
-    """Numbers of a corner of tile (x, y) before and after, and the difference everywhere."""
+    """Numbers of a corner of `tile` (x, y) before and after `run`; the difference everywhere."""
     from lesson import figures_values
 
     width, height = targets.tile_shape()
@@ -385,14 +419,17 @@ def draw_before_after(run: Run, tile: tuple[int, int]) -> Picture:
 
 
 def draw_right_tiles(run: Run, title: str) -> Picture:
-    """Which tiles came out right, and whose data the wrong ones hold."""
+    """Which tiles of `run` came out right, and whose data the wrong ones hold, under a `title`."""
     from lesson import figures_values
 
     return figures_values.right_tiles(run.output, run.input, targets.tile_shape(), title)
 
 
 def draw_edge_store(after: np.ndarray) -> Picture:
-    """What a store at the right edge changed, inside the matrix and in its padding."""
+    """What a store at the right edge changed, inside the matrix and in its padding.
+
+    `after`: the matrix as `edge_store` returns it.
+    """
     from lesson import figures_values
 
     return figures_values.store_at_the_edge(edges.new_matrix(), after, edges.WIDTH)

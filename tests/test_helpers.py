@@ -1,5 +1,6 @@
 """The notebook's door: what each helper prints, returns and refuses."""
 
+import inspect
 import re
 
 import pytest
@@ -121,9 +122,19 @@ def test_every_helper_has_a_docstring_and_type_hints():
         assert "return" in helper.__annotations__, name
 
 
-def test_every_public_function_is_offered():
-    import inspect
+@pytest.mark.parametrize("name", helpers.__all__)
+def test_shift_tab_on_a_helper_explains_each_of_its_parameters(name):
+    helper = getattr(helpers, name)
+    first, _, _ = inspect.getdoc(helper).partition("\n")
+    assert first.endswith(".")
+    parameters = inspect.signature(helper).parameters
+    assert set(parameters) <= set(helper.__annotations__)
+    explained = set(re.findall(r"`(\w+)`", helper.__doc__))
+    # A parameter that says all by itself: a block, a run, a column.
+    assert set(parameters) - explained <= {"block", "column", "run", "tile", "kernel"}
 
+
+def test_every_public_function_is_offered():
     mine = {
         name
         for name, thing in vars(helpers).items()
