@@ -1,12 +1,13 @@
 """Runs the sample kernels of tests/kernels on a Hopper GPU and records every output bit.
 
-    python3 tests/gpu/record_kernels.py --out DIR [--only PATTERN] [--jobs 8] [--sanitize]
+    python3 tests/gpu/record_kernels.py --out DIR [--only PATTERN] [--merge] [--jobs 8] [--sanitize]
 
 The PTX texts come from the pack that `tests.kernels.build` wrote (tests/data/kernels/ptx.json.gz);
 every text for sm_90 or sm_90a whose PTX ISA the driver knows is loaded and run, each sample in a
 process of its own with a time limit, three times on fresh memory. Written to DIR: outputs.npz
 (arrays `sample/array`, from the first text that ran; `sample/array@compiler` where another gave
-other bits) and outcomes.json. One line a sample is printed. Needs Python 3.11, numpy and the
+other bits) and outcomes.json; with --merge, what DIR holds of samples that were not run now stays.
+One line a sample is printed. Needs Python 3.11, numpy and the
 driver (libcuda); nothing else. Exit status 1 where a sample failed.
 """
 
@@ -195,6 +196,22 @@ def gather(outcomes: dict[str, Any], folder: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
+def kept_arrays(out: Path, record: dict[str, Any]) -> dict[str, np.ndarray]:
+    """The arrays that `out` holds of other samples; what it says of them goes into `record`, too.
+
+    Raises ValueError where it was recorded on another machine: one record has one machine.
+    """
+    before = json.loads((out / "outcomes.json").read_text())
+    if before["about"] != record["about"]:
+        raise ValueError(f"recorded on {before['about']}, and this is {record['about']}")
+    now = set(record["outcomes"])
+    record["outcomes"] = before["outcomes"] | record["outcomes"]
+    if "sanitizer" in before:
+        record["sanitizer"] = {k: v for k, v in before["sanitizer"].items() if k not in now}
+    with np.load(out / "outputs.npz") as file:
+        return {key: file[key] for key in file.files if key.partition("/")[0] not in now}
+
+
 def _line(name: str, results: dict[str, Any]) -> str:
     bad = {v: r for v, r in results.items() if r["outcome"] != "ok" or not r.get("repeatable")}
     text = f"{name:26} {len(results) - len(bad)}/{len(results)} ok"
@@ -226,8 +243,9 @@ def parent(given: argparse.Namespace) -> int:
     with ThreadPoolExecutor(given.jobs) as pool:
         outcomes = dict(pool.map(one, work))
     arrays = gather(outcomes, folder)
-    np.savez_compressed(out / "outputs.npz", **arrays)
     record = {"about": about, "date": time.strftime("%Y-%m-%d"), "outcomes": outcomes}
+    kept = kept_arrays(out, record) if given.merge else {}
+    np.savez_compressed(out / "outputs.npz", **dict(sorted((kept | arrays).items())))
     _write(out, record)
     if given.sanitize:
 
@@ -235,7 +253,7 @@ def parent(given: argparse.Namespace) -> int:
             return name, sanitize(name, work[name][0], given.pack, folder)
 
         with ThreadPoolExecutor(max(1, given.jobs // 2)) as pool:
-            record["sanitizer"] = dict(pool.map(check, work))
+            record["sanitizer"] = record.get("sanitizer", {}) | dict(pool.map(check, work))
         _write(out, record)
     shutil.rmtree(folder, ignore_errors=True)
     failed = [n for n, r in outcomes.items() if any(x["outcome"] != "ok" for x in r.values())]
@@ -257,6 +275,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--pack", type=Path, default=pack.PTX_PACK)
     parser.add_argument("--only", help="only samples whose name this regular expression finds")
+    parser.add_argument("--merge", action="store_true", help="keep the other samples of DIR")
     parser.add_argument("--jobs", type=int, default=8)
     parser.add_argument(
         "--sanitize", action="store_true", help="then one text each under compute-sanitizer"

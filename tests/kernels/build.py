@@ -4,6 +4,7 @@
     python -m tests.kernels.build --nvrtc 12.6=LIBNVRTC:INCLUDE[:INCLUDE]
     python -m tests.kernels.build --triton 3.6.0 --python PYTHON
 
+`--only NAME` builds one sample and leaves the texts of the others as they are.
 A sample that a compiler refuses (one that has no cuda/ptx header yet, say) is named and left out
 for that compiler. No GPU and no driver are needed. Sources are compiled from a folder of their own,
 so that no path of the building machine enters the line tables.
@@ -155,18 +156,20 @@ def assemble(ptxas: str, sample: samples.Sample, texts: dict[str, str]) -> None:
             raise Refused(f"{sample.name} {variant}: {done.stderr.strip()[:200]}")
 
 
-def add(texts: pack.Pack, compiler: str, build: Builder, of: str, ptxas: str | None) -> None:
-    """Builds every sample whose file ends in `of`, one line each."""
+def add(
+    texts: pack.Pack, compiler: str, build: Builder, of: str, given: argparse.Namespace
+) -> None:
+    """Builds every sample that is asked for and whose file ends in `of`, one line each."""
     for sample in samples.all_samples():
-        if sample.path.suffix != of:
+        if sample.path.suffix != of or given.only not in (None, sample.name):
             continue
         here = texts.setdefault(sample.name, {})
         for stale in [v for v in here if v.startswith(compiler + " ")]:
             del here[stale]
         try:
             got = build(sample)
-            if ptxas:
-                assemble(ptxas, sample, got)
+            if given.ptxas:
+                assemble(given.ptxas, sample, got)
         except Refused as why:
             print(f"{compiler} {sample.name}: refused: {why}")
             continue
@@ -198,6 +201,7 @@ def main() -> int:
     parser.add_argument("--nvrtc", metavar="VERSION=LIB:INCLUDE[:INCLUDE]")
     parser.add_argument("--debug", action="store_true", help="NVRTC: with --device-debug as well")
     parser.add_argument("--triton", metavar="VERSION")
+    parser.add_argument("--only", metavar="NAME", help="this sample alone")
     parser.add_argument("--ptxas", help="keep only what this assembler of CUDA 13.0 accepts")
     parser.add_argument("--python", default=sys.executable, help="the Python that has Triton")
     parser.add_argument("--pack", type=Path, default=pack.PTX_PACK)
@@ -210,19 +214,19 @@ def main() -> int:
     texts = {name: variants for name, variants in texts.items() if name in known}
     if given.nvcc:
         version, nvcc = given.nvcc.split("=", 1)
-        add(texts, f"nvcc-{version}", lambda s: nvcc_texts(nvcc, s), ".cu", given.ptxas)
+        add(texts, f"nvcc-{version}", lambda s: nvcc_texts(nvcc, s), ".cu", given)
     if given.nvrtc:
         version, paths = given.nvrtc.split("=", 1)
         library, *includes = paths.split(":")
         nvrtc = Nvrtc(library, _linked(includes, version), given.debug)
-        add(texts, f"nvrtc-{version}", nvrtc.texts, ".cu", given.ptxas)
+        add(texts, f"nvrtc-{version}", nvrtc.texts, ".cu", given)
     if given.triton:
         add(
             texts,
             f"triton-{given.triton}",
             lambda s: triton_texts(given.python, s),
             ".py",
-            given.ptxas,
+            given,
         )
     pack.save(texts, pack_path)
     return 0

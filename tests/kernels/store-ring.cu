@@ -32,8 +32,8 @@ extern "C" __global__ void k(const __grid_constant__ CUtensorMap src_map, const 
         barrier_t::arrival_token token;
         if (threadIdx.x == 0) {
             cde::cp_async_bulk_tensor_2d_global_to_shared(in, &src_map, 0, t * 8, bar);
+            cde::cp_async_bulk_wait_group_read<1>();  // before the arrival: who passes the barrier may fill the tile
             token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(in));
-            cde::cp_async_bulk_wait_group_read<1>();
         } else {
             token = bar.arrive(1);
         }
