@@ -59,6 +59,7 @@ def report() -> dict[str, str]:
         "processors": str(os.cpu_count()),
         "numpy": version("numpy"),
         "matplotlib": version("matplotlib"),
+        "Jupyter": jupyter(),
         "CuPy": cupy(),
         "cuda-bindings": version("cuda-bindings"),
         "NVRTC": nvrtc(),
@@ -80,6 +81,11 @@ def version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return NONE
+
+
+def jupyter() -> str:
+    """What shows the notebook, and what runs it."""
+    return ", ".join(f"{name} {version(name)}" for name in ("jupyterlab", "ipykernel"))
 
 
 def cupy() -> str:
