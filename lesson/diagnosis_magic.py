@@ -1,7 +1,8 @@
 """`%%cuda`: a notebook cell of CUDA C++ that is checked when it runs.
 
 `%%cuda --grid 4,4 --block 256` takes the options of `python -m lesson check`; head comments in the
-cell do as well. What comes out is the report's card. `enable()` makes the magic known to IPython.
+cell do as well. What comes out is the report's card, with the lines as the notebook numbers them:
+the magic itself is line 1. `enable()` makes the magic known to IPython.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def cuda_cell(line: str, cell: str) -> Report:
 
     options = _parser().parse_args(shlex.split(line))
     return check(
-        cell,
+        f"// %%{NAME} {line}\n{cell}",
         name="cell.cu",
         kernel=options.kernel,
         grid=options.grid,

@@ -38,5 +38,5 @@ def test_the_record_of_other_samples_stays_and_that_of_a_new_run_goes(recorded: 
 
 def test_a_record_of_another_machine_is_not_added_to(recorded: Path) -> None:
     other = {"about": {**ABOUT, "driver_api": 13010}, "outcomes": {}}
-    with pytest.raises(ValueError, match="recorded on .*13000.*and this is .*13010"):
+    with pytest.raises(ValueError, match=r"recorded on .*13000.*and this is .*13010"):
         record_kernels.kept_arrays(recorded, other)
