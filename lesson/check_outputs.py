@@ -155,7 +155,7 @@ def _outside(scene: Scene) -> Finding | None:
         if not out:
             continue
         k = out[0]
-        c, b, d = copy.coords[k], tmap.box[k], tmap.dims[k]
+        b, d = tmap.box[k], tmap.dims[k]
         hint = outside_hint(copy, k, scene)
         return scene.finding(
             None, "box-outside-tensor", scene.line_of(copy.instr),

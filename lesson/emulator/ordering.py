@@ -178,7 +178,7 @@ class Ordering(Observer):
             self.shadow.mark_barrier(index, instr)
             barriers.init(instr, lanes, index, details["count"])
         elif op == "inval":
-            barriers.inval(instr, lanes, index)
+            barriers.inval(instr, lanes, index, self.strong)
             self.shadow.free_barrier(index)
         elif op == "arrive":
             if instr.opcode == "cp":

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lesson.emulator.observe import Copy
-from lesson.emulator.ordering_clocks import Clocks, Lanes
+from lesson.emulator.ordering_clocks import Clocks, Lanes, Shared
 from lesson.emulator.ordering_notes import Notes
 from lesson.emulator.ordering_phases import Barrier, Phase, Waits
 
@@ -55,8 +55,12 @@ class Barriers:
             self.initialised_by.setdefault(lane, []).append(made)
         self.clocks.tick(lanes)
 
-    def inval(self, instr: Instr, lanes: Lanes, index: np.ndarray) -> None:
-        """mbarrier.inval: whoever has waited must be known to have left."""
+    def inval(
+        self, instr: Instr, lanes: Lanes, index: np.ndarray, strong: dict[int, Shared]
+    ) -> None:
+        """mbarrier.inval: whoever has waited must be known to have left, if only by the count of
+        users that cuda::pipeline keeps (`strong`: what users of strong operations knew).
+        """
         for lane, at in zip(lanes.tolist(), index.tolist(), strict=True):
             barrier = self.at.get(at)
             if barrier is None:
@@ -64,7 +68,8 @@ class Barriers:
             barrier.is_live = False
             known = self.clocks.know[self.clocks.row[lane]].copy()
             known[self.clocks.column[lane]] = self.clocks.clock[lane]
-            late = barrier.waits.unknown_to(known)
+            counted = strong.get(barrier.domain)
+            late = barrier.waits.unknown_to(known, None if counted is None else counted.know)
             if late is not None:
                 self.notes.add(
                     self.m, "barrier-inval-early", instr, lane, late[1], index=at, column=late[0]

@@ -54,9 +54,7 @@ class Waits:
         self.instrs: list[Instr] = []
         self.number = self.instr = self.step = self.stamp = np.zeros(0, np.int64)
 
-    def add(
-        self, lanes: Lanes, instr: Instr, number: int, step: int, stamps: np.ndarray
-    ) -> None:
+    def add(self, lanes: Lanes, instr: Instr, number: int, step: int, stamps: np.ndarray) -> None:
         """A wait lets lanes go."""
         if not self.number.size:
             made = np.full((4, self.domain_lanes), NEVER, np.int64)
@@ -76,13 +74,20 @@ class Waits:
         instr = self.instrs[int(self.instr[column])]
         return instr, int(self.number[column]), int(self.step[column])
 
-    def unknown_to(self, known: np.ndarray) -> tuple[int, Instr] | None:
+    def unknown_to(self, known: np.ndarray, counted: np.ndarray | None) -> tuple[int, Instr] | None:
         """A thread whose last wait is none of those that a row of clocks knows of: its column, and
-        the wait."""
+        the wait. A thread of a warp signs off for its warp where users are `counted`."""
         if not self.number.size:
             return None
-        late = np.flatnonzero(self.stamp > known[: self.domain_lanes])
-        return (int(late[0]), self.instrs[int(self.instr[late[0]])]) if late.size else None
+        late = self.stamp > known[: self.domain_lanes]
+        if counted is not None:
+            is_out = (self.stamp <= counted[: self.domain_lanes]) & (self.stamp != NEVER)
+            warps = np.arange(self.domain_lanes) // 32
+            late &= ~np.isin(warps, warps[is_out])
+        if not late.any():
+            return None
+        first = int(late.argmax())
+        return first, self.instrs[int(self.instr[first])]
 
     def have_seen(self, number: int, first: int, stop: int) -> bool:
         """Whether a thread of some columns has waited for that many phases."""
