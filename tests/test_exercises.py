@@ -10,7 +10,7 @@ import pytest
 
 from lesson import check_gpu, helpers, targets
 from lesson.errors import LessonError, SnippetError
-from lesson.exercises import NAMES, find, gap
+from lesson.exercises import NAMES, exercise, find, gap
 from lesson.exercises.hints import HINTS
 from lesson.findings import Outcome
 from lesson.targets import Name, Target
@@ -282,6 +282,12 @@ def test_a_solution_is_shown_on_demand():
     shown = str(find("swizzle").solution())
     assert '// map: {"swizzle": "128B"}' in shown
     assert "^ (row % 8)" in shown
+
+
+def test_a_class_may_take_the_solutions_away(monkeypatch, tmp_path):
+    monkeypatch.setattr(exercise, "FOLDER", tmp_path)
+    with pytest.raises(LessonError, match="the solution of ring must be in the package, got none"):
+        find("ring").solution()
 
 
 def test_an_exercise_shows_its_kernel_with_the_marks_of_the_gap():

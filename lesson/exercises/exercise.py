@@ -69,6 +69,11 @@ class Exercise:
 
     def solution(self) -> Listing:
         """One way to fill the gap, with the fields of the map in its first line."""
+        if not self.solution_path.is_file():
+            raise LessonError(
+                f"the solution of {self.name} must be in the package, got none. Whoever runs this"
+                " class took it out: ask for a hint instead."
+            )
         lines = self.solution_path.read_text(encoding="utf-8").splitlines()
         return Listing(self.solution_path.name, 1, tuple(lines))
 
