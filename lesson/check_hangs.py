@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from lesson.check_hangs_arrivals import arrived_astray, missing
+from lesson.check_hangs_elsewhere import block_barrier, note_of, waits_elsewhere, who_waits
 from lesson.check_scene import Scene
 from lesson.check_words import WORDS
 from lesson.emulator.ordering_notes import Note
@@ -38,14 +39,14 @@ def explain_hang(error: Hang, scene: Scene) -> Finding:
         if found is not None:
             return found
     if others:
-        return _block_barrier(others[0], mine, scene)
+        return block_barrier(others[0], mine, scene)
     spin = mine[0]
     return scene.finding(
-        _note("hang", spin), "hang", scene.line_of(spin.instr),
+        note_of("hang", spin), "hang", scene.line_of(spin.instr),
         f"{len(spin.lanes)} threads of the block loop here for ever: nothing that they look at "
         "changes any more.",
         "Check what the loop waits for, and who should bring it about.",
-        _who(mine, scene), scene.place(spin.instr, "here"),
+        who_waits(mine, scene), scene.place(spin.instr, "here"),
     )  # fmt: skip
 
 
@@ -60,11 +61,11 @@ def _nobody_arrives(waits: list[Wait], scene: Scene) -> Finding | None:
         name = scene.at(barrier.index)
         read = _last_read(scene)
         return scene.finding(
-            _note("hang", wait), "arrivals-missing", scene.line_of(read or wait.instr),
+            note_of("hang", wait), "arrivals-missing", scene.line_of(read or wait.instr),
             f"{len(wait.lanes)} threads wait for {name}, and nobody has ever arrived at it "
             f"(it wants {barrier.count} arrivals a phase).",
             "Let every reader arrive at it behind its last read of the buffer.",
-            {"barrier": name, "arrivals": 0, "of": barrier.count, **_who(waits, scene)},
+            {"barrier": name, "arrivals": 0, "of": barrier.count, **who_waits(waits, scene)},
             scene.place(read, "the read behind which an arrival belongs")
             + scene.place(barrier.init, "the init")
             + scene.place(wait.instr, "the wait"),
@@ -84,34 +85,12 @@ def _is_spinning(wait: Wait) -> bool:
     return wait.kind == "spin"
 
 
-def _note(kind: str, wait: Wait, **facts: object) -> Note:
-    where = wait.where
-    return Note(
-        kind,
-        wait.instr,
-        None,
-        getattr(where, "block", None),
-        getattr(where, "thread", None),
-        facts,
-        len(wait.lanes),
-        wait.lanes[0] if wait.lanes else -1,
-    )
-
-
-def _who(waits: list[Wait], scene: Scene) -> dict[str, object]:
-    """Who waits where, line by line."""
-    return {
-        f"line {scene.line_of(wait.instr)}": f"{len(wait.lanes)} threads ({wait.kind})"
-        for wait in waits
-    }
-
-
 # ----------------------------------------------------------------------------------- mbarriers
 def _mbarrier(wait: Wait, mine: list[Wait], scene: Scene) -> Finding | None:
     index = int(np.atleast_1d(wait.detail["index"])[0])
     parity = int(np.atleast_1d(wait.detail["parity"])[0]) & 1
     barrier = scene.barrier(index)
-    note = _note("hang", wait, index=index)
+    note = note_of("hang", wait, index=index)
     if barrier is None:
         return WORDS["barrier-not-initialised"](note, scene)
     phase = barrier.now
@@ -190,7 +169,7 @@ def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene:
     state = {
         "barrier": name, "phase": barrier.number, "arrivals": phase.arrivals, "of": wants,
         "bytes expected": phase.expected_nbytes, "bytes of the copies": phase.issued_nbytes,
-        **_who(mine, scene),
+        **who_waits(mine, scene),
     }  # fmt: skip
     first = barrier.block % m.cluster_nblocks * m.padded_threads
     lanes = scene.observer.clocks.domain_lanes
@@ -208,7 +187,7 @@ def _arrivals(note: Note, wait: Wait, mine: list[Wait], barrier: Barrier, scene:
     ]
     absent = [w for w in elsewhere if not here[[lane % m.padded_threads for lane in w.lanes]].any()]
     if absent:
-        return _different(note, absent[0], wait, name, state, scene)
+        return waits_elsewhere(note, absent[0], wait, name, state, scene)
     if int((here > 0).sum()) == m.threads and wants > phase.arrivals:
         return scene.finding(
             note, "init-count-too-large", scene.line_of(barrier.init),
@@ -228,81 +207,3 @@ def _is_split(here: np.ndarray, before: np.ndarray) -> bool:
 
 def _other_barrier(wait: Wait, barrier: Barrier) -> bool:
     return wait.kind == "mbarrier" and int(np.atleast_1d(wait.detail["index"])[0]) != barrier.index
-
-
-def _different(
-    note: Note, absent: Wait, wait: Wait, name: str, state: dict[str, object], scene: Scene
-) -> Finding:
-    if absent.kind == "mbarrier":
-        found = _fresh_ring(absent, wait, scene)
-        if found is not None:
-            return found
-    what = {"bar": "__syncthreads()", "cluster": "the barrier of the cluster", "warp": "its warp"}
-    other = what.get(absent.kind, "another mbarrier")
-    note.instr = absent.instr
-    return scene.finding(
-        note,
-        "different-barriers",
-        scene.line_of(absent.instr),
-        f"{len(absent.lanes)} of the block's threads wait here for {other}, and {len(wait.lanes)} "
-        f"wait for {name}, at "
-        "which those have yet to arrive: each waits for the other.",
-        "Let all threads pass the same barriers in the same order: no __syncthreads() in a branch "
-        "that only some "
-        "threads take, and arrive before you wait elsewhere.",
-        state,
-        scene.place(absent.instr, "some wait here") + scene.place(wait.instr, "the others here"),
-    )
-
-
-def _fresh_ring(absent: Wait, wait: Wait, scene: Scene) -> Finding | None:
-    """Two barriers that nothing has happened to, and threads at both: one of them should not wait
-    yet."""
-    both = [
-        (each, scene.barrier(int(np.atleast_1d(each.detail["index"])[0])))
-        for each in (absent, wait)
-    ]
-    if any(b is None or b.number or b.now.arrivals or b.copies_ever for _, b in both):
-        return None
-    each, barrier = min(both, key=lambda pair: len(pair[0].lanes))
-    name = scene.at(barrier.index)
-    return scene.finding(
-        _note("hang", each),
-        "wait-wrong-parity",
-        scene.line_of(each.instr),
-        f"{len(each.lanes)} threads wait for the first phase of the fresh barrier {name}, which "
-        "only those could complete "
-        "who wait for these threads in turn: each waits for the other.",
-        "Let the producer pass a fresh `empty` barrier: it waits for parity 1 on the first lap "
-        "((lap & 1) ^ 1), which "
-        "counts as over.",
-        {"barrier": name, "phases over": 0},
-        scene.place(each.instr, "this wait should pass at first")
-        + scene.place(wait.instr, "others wait"),
-    )
-
-
-# -------------------------------------------------------------------------------- block barriers
-def _block_barrier(wait: Wait, mine: list[Wait], scene: Scene) -> Finding:
-    others = [w for w in mine if w is not wait]
-    places = scene.place(wait.instr, "some wait here")
-    for other in others:
-        places += scene.place(other.instr, "others wait here")
-    what = {"bar": "__syncthreads()", "cluster": "barrier of the cluster", "warp": "warp-wide"}
-    if others:
-        return scene.finding(
-            _note("hang", wait), "different-barriers", scene.line_of(wait.instr),
-            f"{len(wait.lanes)} threads of the block wait at one barrier and "
-            f"{len(others[0].lanes)} at another: each waits "
-            "for the other.",
-            "Let all threads pass the same barriers in the same order.",
-            _who(mine, scene), places,
-        )  # fmt: skip
-    return scene.finding(
-        _note("hang", wait), "divergent-barrier", scene.line_of(wait.instr),
-        f"{len(wait.lanes)} threads wait for the rest of the block at this "
-        f"{what.get(wait.kind, 'barrier')}, and the rest "
-        "never comes.",
-        "Put the barrier where every thread passes it, not inside a branch.",
-        _who(mine, scene), places,
-    )  # fmt: skip

@@ -24,6 +24,7 @@ from lesson.emulator.ordering_life import Life
 from lesson.emulator.ordering_notes import Notes
 from lesson.emulator.ordering_places import Places
 from lesson.emulator.ordering_shared import SharedShadow
+from lesson.emulator.ordering_units import narrowest_store
 from lesson.emulator.windows import SHARED_FIRST
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Ordering(Observer):
         self.notes = Notes()
         self.copies, self.issuers = [], []
         self.global_shadow = GlobalShadow(m, self.notes, self.compares_values)
-        self.unit = narrowest_store(m)
+        self.unit = narrowest_store(m.program)
 
     def begin_batch(self, m: Machine) -> None:
         self.m = m
@@ -293,20 +294,3 @@ class Ordering(Observer):
     def exit(self, m: Machine, lanes: Lanes) -> None:
         self.groups.exit(lanes)
         self.life.exit(lanes)
-
-
-def narrowest_store(m: Machine) -> int:
-    """Bytes of the narrowest store or load that may touch shared memory: 1, 2 or 4."""
-    widths = {"b8": 1, "u8": 1, "s8": 1, "b16": 2, "u16": 2, "s16": 2, "f16": 2, "bf16": 2}
-    unit = 4
-    for code in m.program.functions:
-        for item in code.function.body or ():
-            mods = getattr(item, "mods", ())
-            is_access = getattr(item, "opcode", "") in ("st", "ld") and mods
-            if (
-                is_access
-                and mods[-1] in widths
-                and not {"param", "global", "local", "const"} & set(mods)
-            ):
-                unit = min(unit, widths[mods[-1]])
-    return unit

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lesson.emulator.ordering_clocks import Clocks, Lanes
+from lesson.emulator.ordering_units import units
 
 if TYPE_CHECKING:
     from lesson.emulator.machine import Machine
@@ -97,12 +98,3 @@ class Readers:
         late[own] = False
         np.negative(np.maximum(cells, 0), out=cells)
         return first + int(np.flatnonzero(late)[0]) if late.any() else -1
-
-
-def units(index: np.ndarray, nbytes: int, shift: int) -> tuple[np.ndarray, int]:
-    """The units of some accesses, and how many each has."""
-    first = index >> shift
-    count = max(nbytes >> shift, 1)
-    if count == 1:
-        return first, 1
-    return (first[:, None] + np.arange(count)).reshape(-1), count

@@ -16,7 +16,8 @@ from lesson.emulator.observe import Copy
 from lesson.emulator.ordering_barriers import Barriers
 from lesson.emulator.ordering_clocks import Clocks, Lanes
 from lesson.emulator.ordering_notes import Notes
-from lesson.emulator.ordering_readers import NOBODY, Readers, units
+from lesson.emulator.ordering_readers import NOBODY, Readers
+from lesson.emulator.ordering_units import units
 from lesson.emulator.reach import WORD_NBYTES
 
 if TYPE_CHECKING:
