@@ -1,0 +1,86 @@
+// case: edge-threads-leave-before-arriving
+// says: threads right of the edge return before they arrive
+// verdict: hang
+// class: arrivals-missing
+// map: {"gdim": [200, 150], "gstrides": [800]}
+// launch: {"grid": [4, 3], "block": 256, "dynamic_smem": 0}
+// out: {"elems": 30000, "width": 200}
+// expect: add1
+
+#if !defined(__CUDACC_RTC__)
+#include <cuda.h>
+#elif !defined(__cuda_cuda_h__)
+typedef struct alignas(64) CUtensorMap_st { unsigned long long opaque[16]; } CUtensorMap;
+#endif
+#include <cuda/barrier>
+#include <cuda/ptx>
+#include <cuda/std/cstdint>
+#include <cuda/std/utility>
+
+constexpr int W = 256;  // floats in a row of the matrix
+constexpr int T = 64;   // a tile is T x T floats
+
+using u64 = cuda::std::uint64_t;
+using i32 = cuda::std::int32_t;
+namespace ptx = cuda::ptx;
+
+__device__ inline void wait_for(u64* bar, unsigned parity)
+{
+    while (!ptx::mbarrier_try_wait_parity(bar, parity)) {
+    }
+}
+
+__device__ inline void load(void* to, const CUtensorMap* map, int x, int y, u64* bar)
+{
+    const i32 at[2] = {x, y};
+    ptx::cp_async_bulk_tensor(ptx::space_cluster, ptx::space_global, to, map, at, bar);
+}
+
+__device__ inline void expect(u64* bar, unsigned nbytes)
+{
+    ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, bar, nbytes);
+}
+
+__device__ inline void arrive(u64* bar)
+{
+    ptx::mbarrier_arrive(ptx::sem_release, ptx::scope_cta, ptx::space_shared, bar);
+}
+
+__device__ inline void store(const CUtensorMap* map, int x, int y, const void* from)
+{
+    const i32 at[2] = {x, y};
+    ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, map, at, from);
+    ptx::cp_async_bulk_commit_group();
+}
+
+extern "C" __global__ void k(const __grid_constant__ CUtensorMap map, float* __restrict__ out)
+{
+    __shared__ alignas(128) float tile[T * T];
+#pragma nv_diag_suppress static_var_with_dynamic_init
+    __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+    const int tid = threadIdx.x;
+    const int x0 = blockIdx.x * T;
+    const int y0 = blockIdx.y * T;
+    const int x = x0 + tid % T;
+    if (tid == 0) {
+        init(&bar, blockDim.x);
+        ptx::fence_proxy_async(ptx::space_shared);
+    }
+    __syncthreads();
+    if (x >= 200) {  // MISTAKE
+        return;
+    }
+    cuda::barrier<cuda::thread_scope_block>::arrival_token token;
+    if (tid == 0) {
+        load(tile, &map, x0, y0, cuda::device::barrier_native_handle(bar));
+        token = cuda::device::barrier_arrive_tx(bar, 1, sizeof(tile));
+    } else {
+        token = bar.arrive();
+    }
+    bar.wait(cuda::std::move(token));
+    for (int r = tid / T; r < T; r += 4) {
+        if (y0 + r < 150) {
+            out[(y0 + r) * 200 + x] = tile[r * T + tid % T] + 1.0f;
+        }
+    }
+}
