@@ -64,7 +64,7 @@ def executed_text(project: Path, out: str = "out") -> str:
 
 def test_make_alone_lists_the_commands(project):
     said = make(project).stdout
-    for target in ("lesson", "lab", "test", "gpu-test", "format", "clean"):
+    for target in ("lesson", "lab", "slides", "test", "gpu-test", "format", "clean"):
         assert f"make {target} " in said
 
 
@@ -141,6 +141,7 @@ def test_clean_keeps_the_environment_and_the_sources(project):
     "target,steps",
     [
         ("lab", ["--extras notebook", "-m jupyterlab"]),
+        ("slides", ["--extras notebook", "-m lesson slides"]),
         ("test", ["--extras notebook,test", "ruff check", "ruff format --check", "--nbval"]),
         ("gpu-test", ["--extras notebook,test", "info --require gpu", "pytest -m gpu", "--nbval"]),
     ],

@@ -69,6 +69,13 @@ def test_the_wheel_carries_every_file_of_the_kernels_room(wheel):
     assert files - set(zipfile.ZipFile(wheel).namelist()) == set()
 
 
+def test_the_wheel_carries_what_slides_are_made_of(wheel):
+    room = ROOT / "lesson" / "slides_template"
+    files = {path.relative_to(ROOT).as_posix() for path in room.rglob("*") if path.is_file()}
+    assert "lesson/slides_template/static/reveal/LICENSE" in files
+    assert files - set(zipfile.ZipFile(wheel).namelist()) == set()
+
+
 def test_the_wheel_carries_the_notebook_and_no_tests(wheel):
     packed = zipfile.ZipFile(wheel).namelist()
     assert "lesson/notebooks/day76_tma_tile.ipynb" in packed
