@@ -67,13 +67,13 @@ def test_the_report_names_the_ratio_the_sizes_and_the_classes(ptx_path: Path) ->
         "machine": "a machine",
         "python": "3.11",
         "numpy": "2",
-        "numba": {"seconds": [2.0, 1.5], "version": "0", "right": True},
-        "sizes": {"256": {**size, "seconds": [0.002, 0.003]}},
+        "numba": {"seconds": [2.0, 1.5], "cpu_seconds": [1.0], "version": "0", "right": True},
+        "sizes": {"256": {**size, "seconds": [0.002, 0.003], "cpu_seconds": [0.002]}},
         "parsing": child("parse", ptx_path, 1),
         "classes": {"total_seconds": 0.002, "classes": {"loads": 0.001}},
     }
     text = benchmark.report(found)
-    assert "750 times as long" in text
-    assert "256 x 256     2.0 ms     2.5 ms       30.5" in text
+    assert "750 times as long (processor 500)" in text
+    assert "256 x 256     2.0 ms     2.5 ms     2.0 ms       30.5" in text
     assert "loads                        1000 us   50%" in text
     assert "of a first run" in text
