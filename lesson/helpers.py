@@ -12,21 +12,35 @@ from typing import TYPE_CHECKING
 
 from lesson import compile as compiler
 from lesson import edges, kernel_source, map_report, outcome, ptx_view, snippets, targets
-from lesson.errors import LessonError, TensorMapError
+from lesson.helpers_pictures import (
+    draw_barrier,
+    draw_before_after,
+    draw_doors,
+    draw_edge_store,
+    draw_map,
+    draw_measured,
+    draw_paths,
+    draw_right_tiles,
+    draw_swizzle,
+    draw_thread_writers,
+    draw_tile_writers,
+    draw_timeline,
+    draw_write_counts,
+    measure_here,
+    recorded_copies,
+    threads_needed,
+)
 from lesson.kernel_source import TileKernel
 from lesson.listing import Listing
 from lesson.targets import Grid, Name, Run
 from lesson.tensor_map import TensorMap
-from lesson.tensor_map import check as broken_rules
 
 if TYPE_CHECKING:
     import numpy as np
 
     from lesson.cards import Card, Scores
     from lesson.exercises import Exercise
-    from lesson.figure_style import Picture
     from lesson.findings import Report
-    from lesson.stepper import Stepper
 
 __all__ = [
     "check",
@@ -120,26 +134,15 @@ def check_map(tmap: TensorMap) -> None:
     On a GPU the driver itself is asked, too, and must agree with the rules.
     """
     if targets.choose().name == Name.GPU:
-        _ask_driver(tmap)
+        map_report.ask_driver(tmap)
     print(map_report.report(tmap))
 
 
 def verdict(tmap: TensorMap) -> str:
     """Whether the driver takes the map `tmap`, and if not, which rule it breaks."""
     if targets.choose().name == Name.GPU:
-        _ask_driver(tmap)
+        map_report.ask_driver(tmap)
     return map_report.verdict(tmap)
-
-
-def _ask_driver(tmap: TensorMap) -> None:
-    """Raises TensorMapError where the driver and our rules disagree."""
-    from lesson import gpu
-
-    if gpu.driver_accepts(tmap) == bool(broken_rules(tmap)):
-        raise TensorMapError(
-            "the driver's verdict must be that of the rules, got the opposite. This is a bug of"
-            f" the lesson; report it with your driver's version and this map: {tmap}"
-        )
 
 
 def show_instruction(name: str, kind: str = "cp.async.bulk.tensor") -> None:
@@ -294,150 +297,3 @@ def edge_store(x: int, y: int) -> np.ndarray | None:
     outcome = edges.store(x, y, targets.choose().name)
     print(outcome.says)
     return outcome.values
-
-
-def recorded_copies() -> None:
-    """Prints how fast copies ran on an H200, as ratios to the runtime's copy in the same run."""
-    from lesson import measured
-
-    print(measured.copies())
-
-
-def draw_measured(name: str) -> Picture:
-    """A recorded picture of measurements on an H200.
-
-    `name`: "threads", "sizes", "copies", "transposes", "edges" or "instructions".
-    """
-    from lesson import measured
-
-    return measured.draw(name)
-
-
-def threads_needed(share: float) -> dict[str, int | None]:
-    """Threads on a multiprocessor that sufficed on an H200 for `share` of the runtime's copy."""
-    from lesson import measured
-
-    return measured.threads_needed(share)
-
-
-def measure_here() -> Picture:
-    """Measures a few points on this GPU, prints them, and draws them over what was recorded."""
-    from lesson import measured
-
-    says, points = measured.here()
-    print(says)
-    return measured.draw_here(points)
-
-
-def draw_paths(block: tuple[int, int]) -> Picture:
-    """The matrix and its tiles, and the two ways to fetch the tile of a block (x, y)."""
-    from lesson import figures_story
-
-    shape, tile = targets.matrix_shape(), targets.tile_shape()
-    return figures_story.matrix_and_paths(shape, tile, block, targets.threads_per_block())
-
-
-def draw_map(tmap: TensorMap | None = None) -> Picture:
-    """What the arguments of a two-dimensional map `tmap` mean; the lesson's if none is given."""
-    from lesson import figures_story
-
-    tmap = tmap or tensor_map()
-    return figures_story.map_arguments(tmap)
-
-
-def draw_swizzle(column: int) -> Picture:
-    """Where a column of a tile lies in shared memory, plain and swizzled, and its bank conflicts.
-
-    Counted in the emulator (on either target), in a kernel that reads a tile of 32 x 32 floats.
-    """
-    from lesson import banks, figures_memory
-
-    reads = [banks.read_tile(s, by) for s in ("NONE", "128B") for by in ("rows", "columns")]
-    return figures_memory.swizzle(reads, column)
-
-
-def draw_doors(kernel: TileKernel | None = None) -> Picture:
-    """The two proxies of shared memory, and what passes through each.
-
-    `kernel`: as `edit` returns it; the lesson's if none is given. From a run in the emulator.
-    """
-    from lesson import figures_memory, timeline
-
-    return figures_memory.doors(timeline.record(kernel))
-
-
-def draw_timeline(kernel: TileKernel | None = None, schedule: str = "late") -> Stepper:
-    """One block's story to step through, as the emulator recorded it (on either target).
-
-    `kernel`: as `edit` returns it; the lesson's if none is given. `schedule`: when copies land:
-    "late", not before every thread waits, or "eager", at once.
-    """
-    from lesson import stepper, timeline
-
-    return stepper.of(timeline.record(kernel, schedule))
-
-
-def draw_barrier() -> Picture:
-    """One block's barrier, step by step, as the emulator recorded it (on either target)."""
-    from lesson import barrier_story, figures_story
-
-    steps = barrier_story.record()
-    nbytes = constant("kTileWidth") * constant("kTileHeight") * 4
-    return figures_story.barrier_steps(steps, targets.threads_per_block(), nbytes)
-
-
-def draw_tile_writers(run: Run) -> Picture:
-    """Which block wrote which tile. Needs a run of `run_recorded`."""
-    from lesson import figures
-
-    return figures.tile_writers(_recorded(run).writer_block, run.grid, targets.tile_shape())
-
-
-def draw_thread_writers(run: Run, tile: tuple[int, int]) -> Picture:
-    """Which thread wrote which element of tile (x, y). Needs a run of `run_recorded`."""
-    from lesson import figures
-
-    width, height = targets.tile_shape()
-    x, y = tile[0] * width, tile[1] * height
-    threads = _recorded(run).writer_thread[y : y + height, x : x + width]
-    return figures.thread_writers(threads, str(tile), targets.threads_per_block())
-
-
-def draw_write_counts(run: Run) -> Picture:
-    """How often each element was written. Needs a run of `run_recorded`."""
-    from lesson import figures
-
-    return figures.write_counts(_recorded(run).write_counts, targets.tile_shape())
-
-
-def draw_before_after(run: Run, tile: tuple[int, int]) -> Picture:
-    """Numbers of a corner of `tile` (x, y) before and after `run`; the difference everywhere."""
-    from lesson import figures_values
-
-    width, height = targets.tile_shape()
-    return figures_values.before_after(run.input, run.output, (tile[0] * width, tile[1] * height))
-
-
-def draw_right_tiles(run: Run, title: str) -> Picture:
-    """Which tiles of `run` came out right, and whose data the wrong ones hold, under a `title`."""
-    from lesson import figures_values
-
-    return figures_values.right_tiles(run.output, run.input, targets.tile_shape(), title)
-
-
-def draw_edge_store(after: np.ndarray) -> Picture:
-    """What a store at the right edge changed, inside the matrix and in its padding.
-
-    `after`: the matrix as `edge_store` returns it.
-    """
-    from lesson import figures_values
-
-    return figures_values.store_at_the_edge(edges.new_matrix(), after, edges.WIDTH)
-
-
-def _recorded(run: Run) -> Run:
-    if run.writer_block is None:
-        raise LessonError(
-            "the run must have recorded its writers, got one that did not. Use run_recorded()."
-        )
-    return run

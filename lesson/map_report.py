@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lesson.errors import TensorMapError
 from lesson.tensor_map import BrokenRule, TensorMap, check
 
 ACCEPTED = "The driver accepts this map."
@@ -67,3 +68,14 @@ def verdict(tmap: TensorMap) -> str:
 def _concerns(broken: Sequence[BrokenRule], argument: str) -> bool:
     """Whether a broken rule names this argument; `global_dim[0] * itemsize` names global_dim."""
     return any(rule.argument.split("[")[0].split(" ")[0] == argument for rule in broken)
+
+
+def ask_driver(tmap: TensorMap) -> None:
+    """Raises TensorMapError where the driver and our rules disagree."""
+    from lesson import gpu
+
+    if gpu.driver_accepts(tmap) == bool(check(tmap)):
+        raise TensorMapError(
+            "the driver's verdict must be that of the rules, got the opposite. This is a bug of"
+            f" the lesson; report it with your driver's version and this map: {tmap}"
+        )

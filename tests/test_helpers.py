@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from lesson import gpu, helpers, targets
+from lesson import gpu, helpers, helpers_pictures, targets
 from lesson.errors import LessonError, SnippetError, TensorMapError
 from lesson.figure_style import Picture
 from lesson.targets import Name, Target
@@ -137,7 +137,8 @@ def test_shift_tab_on_a_helper_explains_each_of_its_parameters(name):
 def test_every_public_function_is_offered():
     mine = {
         name
-        for name, thing in vars(helpers).items()
-        if inspect.isfunction(thing) and thing.__module__ == "lesson.helpers"
+        for room in (helpers, helpers_pictures)
+        for name, thing in vars(room).items()
+        if inspect.isfunction(thing) and thing.__module__ == room.__name__
     }
     assert {name for name in mine if not name.startswith("_")} == set(helpers.__all__)
