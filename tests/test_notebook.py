@@ -130,6 +130,21 @@ def test_the_reading_time_is_the_sum_of_the_sections():
     assert sum(minutes) == int(re.search(r"about (\d+) minutes", prose())[1])
 
 
+def test_the_minutes_of_a_section_leave_time_to_read_it_and_to_run_its_cells():
+    """200 words a minute, and a quarter of a minute for each code cell."""
+    minutes = dict(re.findall(r"\[(\d+)\. [^\]]+\]\([^)]+\) \| (\d+)", prose()))
+    needed = dict.fromkeys(minutes, 0.0)
+    section = ""
+    for cell in cells():
+        if heading := re.match(r"## (\d+)\. ", source(cell)):
+            section = heading[1]
+        if section and cell["cell_type"] == "code":
+            needed[section] += 0.25
+        elif section and cell["metadata"]["slideshow"]["slide_type"] != "notes":
+            needed[section] += len(source(cell).split()) / 200
+    assert {name: n for name, n in needed.items() if n > int(minutes[name])} == {}
+
+
 @pytest.mark.parametrize("term", TERMS)
 def test_each_term_is_explained_once_in_bold(term):
     bold = [b for b in re.findall(r"\*\*([^*]+)\*\*", prose()) if b.rstrip("s").lower() == term]
