@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import ModuleType
 
-from lesson import compile_nvrtc, cuda_headers, recorded
+from lesson import compile_nvrtc, compile_pch, cuda_headers, recorded
 from lesson.compile_log import compile_error, places
 from lesson.constants import blank_comments
 from lesson.cuda_headers import Headers, Version
@@ -130,7 +130,7 @@ def _cubin(source: str, name: str, first_line: int, options: tuple[str, ...], ar
         options=(f"--gpu-architecture={arch}", *options),
         arch=arch,
     )
-    image, log = _attempts(nvrtc, job, _headers(version))
+    image, log = _attempts(nvrtc, job, _headers(version), ())
     if image is None:
         lines = places(job.source, job.name, job.first_line)
         raise compile_error(job.name, arch, version, log, lines)
@@ -212,7 +212,7 @@ def _headers(version: Version) -> Headers:
 
 @lru_cache(maxsize=128)
 def _compiled(job: _Job, version: Version, headers: Headers, nvrtc: ModuleType) -> Ptx:
-    image, log = _attempts(nvrtc, job, headers)
+    image, log = _attempts(nvrtc, job, headers, compile_pch.options(version, job.source))
     if image is None:
         lines = places(job.source, job.name, job.first_line)
         raise compile_error(job.name, job.arch, version, log, lines)
@@ -231,7 +231,7 @@ def _compiled(job: _Job, version: Version, headers: Headers, nvrtc: ModuleType) 
 
 
 def _attempts(
-    nvrtc: ModuleType, job: _Job, headers: Headers
+    nvrtc: ModuleType, job: _Job, headers: Headers, extra: tuple[str, ...]
 ) -> tuple[compile_nvrtc.Image | None, str]:
     """One compile. Source that completes CUtensorMap itself is tried without the prelude first."""
     own_map = bool(_OWN_MAP.search(blank_comments(job.source)))
@@ -239,7 +239,7 @@ def _attempts(
     if job.first_line > 1:
         source = f'#line {job.first_line} "{job.name}"\n{source}'
     folders = [*filter(None, [job.folder]), *headers.include_dirs]
-    options = [*job.options, *(f"--include-path={each}" for each in folders)]
+    options = [*job.options, *extra, *(f"--include-path={each}" for each in folders)]
     first_log = ""
     for prelude in (False, True) if own_map else (True,):
         image, log = compile_nvrtc.run(nvrtc, source, job.name, options, prelude=prelude)
