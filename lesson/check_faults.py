@@ -228,7 +228,8 @@ def _launch_failure(note: Note, scene: Scene, text: str, index: int) -> Finding:
         return _bytes_out_of_range(note, scene, what)
     barrier = scene.barrier(index)
     if barrier is not None and "arrivals" in what:
-        note.facts |= {"index": index, "count": barrier.count, "arrivals": barrier.now.arrivals + 1}
+        arrivals = max(barrier.now.arrivals, barrier.count) + 1
+        note.facts |= {"index": index, "count": barrier.count, "arrivals": arrivals}
         note.other = barrier.init
         return WORDS["too-many-arrivals"](note, scene)
     return _made(note, scene, "fault", f"{_capital(what)}.", "See the rule in the sentence.")

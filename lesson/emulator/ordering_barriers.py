@@ -52,7 +52,7 @@ class Barriers(SetUp):
             phase.arrive = instr
             self._touched(barrier)
             if drop:
-                barrier.dropped += total
+                phase.dropped += total
             parts.append((barrier, mine))
         if parts and "relaxed" not in instr.mods:
             pending = [barrier.pending for barrier, _ in parts]
@@ -105,6 +105,7 @@ class Barriers(SetUp):
         if phase.expected_nbytes < phase.issued_nbytes:
             self.note_bytes(barrier, phase)
         extra = phase.arrivals - (barrier.count - barrier.dropped)
+        barrier.dropped += phase.dropped
         barrier.number += 1
         barrier.passed = barrier.pending
         barrier.last, barrier.now = phase, Phase()

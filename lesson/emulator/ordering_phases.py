@@ -22,9 +22,11 @@ NEVER = -1
 
 @dataclass(slots=True, eq=False)
 class Phase:
-    """What happened in one phase of a barrier. `who`: the lanes that arrived, and how often."""
+    """What happened in one phase of a barrier. `who`: the lanes that arrived, and how often;
+    `dropped`: arrivals that the phases behind it do not wait for."""
 
     arrivals: int = 0
+    dropped: int = 0
     expected_nbytes: int = 0
     issued_nbytes: int = 0
     landed_nbytes: int = 0
