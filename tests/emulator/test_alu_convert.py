@@ -177,7 +177,10 @@ def test_tf32_keeps_ten_bits_of_the_fraction(mode: str) -> None:
         for bits, got in zip(column, cvt(f"{mode}.tf32.f32", column), strict=True):
             want = exact.compute("cvt", [exact.decode(bits, "f32")], "tf32", mode)
             assert got & 0x1FFF == 0
-            assert same(got >> 13, want, "tf32"), hex(bits)
+            if want is None and mode == "rna":  # an H200 keeps the upper bits of this NaN alone
+                assert got == bits & ~0x1FFF, hex(bits)
+            else:
+                assert same(got >> 13, want, "tf32"), hex(bits)
 
     agrees()
 
