@@ -96,6 +96,7 @@ def run_alone(environment: Path, folder: Path) -> tuple[nbformat.NotebookNode, s
     )
     hidden = ("PYTHONPATH", "LESSON_TARGET", "VIRTUAL_ENV")
     env = {name: value for name, value in os.environ.items() if name not in hidden}
+    env |= {"PYDEVD_DISABLE_FILE_VALIDATION": "1"}  # an old kernel warns of it
     os.environ["JUPYTER_PATH"] = str(environment / "share" / "jupyter")
     try:
         client.execute(env=env)
