@@ -223,6 +223,8 @@ def _reduced_often(scene: Scene) -> Finding | None:
 def _never_written(name: str, unwritten: np.ndarray, width: int, scene: Scene) -> Finding:
     at = np.flatnonzero(unwritten)
     rows, columns = np.divmod(at, width)
+    if _brought(rows, columns, width, scene):
+        return _half_written(name, at, width, scene)
     line = scene.head_line("launch") or scene.find_line(r"__global__")
     return scene.finding(
         None,
@@ -236,6 +238,32 @@ def _never_written(name: str, unwritten: np.ndarray, width: int, scene: Scene) -
         {"elements": at.size, "grid": scene.case.grid},
         (Place(line, "the launch", scene.text_at(line)),) if line else (),
     )
+
+
+def _brought(rows: np.ndarray, columns: np.ndarray, width: int, scene: Scene) -> bool:
+    """Whether loads have brought all tiles that these elements of a matrix stand in."""
+    seen = np.zeros((int(rows.max()) + 1, width), np.bool_)
+    for copy in scene.observer.copies:
+        if copy.kind != "load" or copy.tmap is None or len(copy.coords) != 2:
+            continue
+        (x, y), (nx, ny) = copy.coords, copy.tmap.box
+        seen[max(y, 0) : max(y + ny, 0), max(x, 0) : max(x + nx, 0)] = True
+    return bool(seen[rows, columns].all())
+
+
+def _half_written(name: str, at: np.ndarray, width: int, scene: Scene) -> Finding:
+    """Blocks bring their tiles whole, and write a part of them."""
+    line, places = write_line(scene)
+    head = scene.head_line("launch")
+    if head:
+        places += (Place(head, "the launch", scene.text_at(head)),)
+    return scene.finding(
+        None, "never-written", line or head,
+        f"{at.size} elements of {name} are never written, the first in row {at[0] // width}, "
+        f"column {at[0] % width}, though their tiles are brought: the blocks write only a part.",
+        "Let the loop that writes go over the whole tile, in steps of the threads that there are.",
+        {"elements": at.size, "threads of a block": scene.case.block}, places,
+    )  # fmt: skip
 
 
 def _all_off_by(got: np.ndarray, want: np.ndarray) -> str:

@@ -55,6 +55,22 @@ def _box_cure(copy: object, scene: Scene) -> str:
     return f"Make the array as large as the box of the map{box}, or the box as small as the array."
 
 
+@words("misaligned-by-chance")
+def misaligned_by_chance(note: Note, scene: Scene) -> Finding:
+    """An array that only happens to be aligned."""
+    facts, name = note.facts, plain_name(note.facts["name"])
+    line = scene.find_line(rf"__shared__.*\b{name}\b") or scene.line_of(note.instr)
+    return scene.finding(
+        note, "misaligned-shared", line,
+        f"The shared memory address of a copy must be a multiple of {facts['unit']} bytes, and "
+        f"{name} is declared for {facts['align']}: that it lies at such an address is chance, and "
+        "ends with the next variable in front of it.",
+        f"Declare it with alignas({facts['unit']}).",
+        {"aligned to": facts["align"], "must be multiple of": facts["unit"]},
+        scene.place(note.instr, "the copy"),
+    )  # fmt: skip
+
+
 @words("copy-over-barrier")
 def copy_over_barrier(note: Note, scene: Scene) -> Finding:
     """The copy destroys a barrier."""
