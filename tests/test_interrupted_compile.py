@@ -17,6 +17,7 @@ SCRIPT = """
 import os, signal, threading, time
 from lesson import compile_nvrtc, helpers
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 nvrtc, _ = compile_nvrtc.load()
 compile_program = nvrtc.nvrtcCompileProgram
 
